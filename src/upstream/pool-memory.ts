@@ -28,7 +28,10 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
   const healths = new Map<string, Health>()
   const budgets = new Map<string, RetryBudget>()
   const groups = new Map<string, readonly string[]>()
-  /** Reported cooldowns of places that are not in any group of this process yet. They are applied once the place is. */
+  /**
+   * Reported cooldowns of places that are in no group of this process yet. They are applied when the place joins a
+   * group.
+   */
   const heard = new Map<string, { cooldown: Cooldown; untilMs: number }>()
   /** The cooldowns that other replicas reported and that have not ended. */
   const met = new Map<string, { by: string; cause: string; untilMs: number }>()

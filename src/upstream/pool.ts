@@ -35,7 +35,7 @@ export type Search = {
    * accounts.
    */
   likeness?: Likeness | undefined
-  /** The number of accounts for requests like this one. The pool sets it when it counts the request. */
+  /** The number of accounts for requests like this one. The pool sets the number when it counts the request. */
   width?: Width
   /** The customer's account; undefined if the request has no customer (ruling Y18). */
   customer?: Customer | undefined
@@ -147,8 +147,7 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
       const conversation = recall(memory, model, search)
       if (conversation?.isNamed === false && search.likeness?.isSmall === false)
         search.width ??= memory.widths.count(model, search.likeness, firstOn(places))
-      // A place on trial gets a second request only if the model has no account in use that is left for it (ruling
-      // Y25).
+      // A place on trial gets a second request only if no other account in use is left for that request (ruling Y25).
       return (
         chooseAmong(memory, places, search, conversation, false) ??
         (places.some((place) => isSound(place, search.form ?? 'json') && !search.tried.includes(place.target))
@@ -318,9 +317,9 @@ function chooseAmong(
     chosenScore = score
   }
   if (chosen === undefined) return undefined
-  // Without a conversation key, the history may have sealed items of any account, which only that account can open.
-  // They are sent except in the last attempt. If they caused a refusal there, no further attempt could follow without
-  // them.
+  // Without a conversation key, the history may have sealed items of any account, and only that account can open its
+  // items. All items are sent except in the last attempt. If they caused a refusal there, no further attempt could
+  // follow.
   if (isFresh) {
     const why = chosen === home ? 'alike' : 'diverted'
     return { target: chosen.target, why: rank ? why : 'spread', isHome: !search.isLast }
@@ -353,9 +352,9 @@ type Recalled = { name: string; isNamed: boolean }
 
 /**
  * Ranks the places for requests that are alike. In each priority, the first places up to the width keep the rank that
- * the conversation gives them. The others get a far lower score, so they are used only if none of the first ones can be
- * used.
- * @returns a function that gives the score of a place outside the width, and undefined for one inside
+ * the conversation gives them. The others get a far lower score, so they are used only if none of the first places can
+ * be used.
+ * @returns a function that gives the score of a place outside the width, and undefined for a place inside
  */
 function rankBy(width: Width, places: readonly RankedTarget[]): (place: RankedTarget) => number | undefined {
   const name = hashText(width.name)
@@ -552,8 +551,8 @@ export class Stay {
   }
 
   /**
-   * Reports that the model refused the request for a fault of the request. So the account works. But it made no sealed
-   * item that the conversation could bring back.
+   * Reports that the model refused the request because the request is faulty. So the account works. But its answer has
+   * no sealed item that the conversation could bring back.
    */
   refused(): void {
     this.#parts.place.health.firstBytes.answered(this.#wait)

@@ -17,10 +17,10 @@ const connectionCauses = new Set([
 ])
 
 /**
- * Makes the client's error for a failed request (ruling U2). If the request is at fault, the error has the model's scrubbed
- * text. Problems between us and the provider, such as an unpaid bill, are never shown. If our shutdown cut the answer,
- * the error does not blame the model.
- * @param inClientWords rewrites the terms of the model's wire into those of the client's
+ * Makes the client's error for a failed request (ruling U2). If the request is at fault, the error has the model's
+ * scrubbed text. Problems between us and the provider, such as an unpaid bill, are never shown. If our shutdown cut the
+ * answer, the error does not blame the model.
+ * @param inClientWords replaces the terms of the model's wire by the terms of the client's wire
  */
 export function refusalOf(
   tell: Verdict['tell'],
@@ -52,8 +52,8 @@ export function refusalOf(
 }
 
 /**
- * The longest wait that is read, in seconds: the longest cooldown of an account. Clients are asked to wait less (ruling
- * R6).
+ * The longest wait that is read, in seconds. It equals the longest cooldown of an account. Clients are asked to wait
+ * less (ruling R6).
  */
 const waitMaxSeconds = 300
 

@@ -6,11 +6,11 @@ const topDomains =
 export const hostName = new RegExp(`(?<=[a-z0-9-])\\.(?:${topDomains})\\b`, 'i')
 
 /**
- * Patterns that a text for a client must not match: each reveals how or where the service is hosted (ruling U3).
+ * Patterns that a text for a client must not match, because they reveal how or where the service is hosted (ruling U3).
  *
- * No pattern has an unbounded quantifier, so that the work for one character of a text is bounded (ruling U11). A pattern
- * finds the mark that reveals a host, address or path, and looks back from it by one character at most. It does not
- * match the whole host, address or path.
+ * No pattern has an unbounded quantifier, so that the work for one character of a text is bounded (ruling U11). A
+ * pattern finds the mark that reveals a host, address or path, and looks back from it by one character at most. It does
+ * not match the whole host, address or path.
  */
 export const revealing: readonly RegExp[] = [
   // URLs and e-mail addresses.

@@ -12,8 +12,8 @@ const searchesMax = 3
 const tellingCharactersMin = 6
 
 /**
- * Matches ids that clients know; the prefix of an id tells. They are ids of calls and items, from vendors and
- * compatible servers.
+ * Matches ids that clients know, by the prefix of the id. They are ids of calls and items, from vendors and compatible
+ * servers.
  */
 const clientId =
   /^(?:call|toolu|srvtoolu|fc|fco|rs|msg|ct|ctc|cto|ws|fs|ci|cu|ig|mcp|mcpr|mcpl|cmp|lsh|sh)_[A-Za-z0-9]|^chatcmpl-tool-[A-Za-z0-9]/

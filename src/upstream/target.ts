@@ -117,8 +117,8 @@ export interface UpstreamListener {
 export type ResponseHeaders = { get(name: string): string | undefined }
 
 /**
- * The maximum number of informational answers (1xx) that are skipped. After more, the upstream counts as broken
- * (F-U28).
+ * The maximum number of informational answers (1xx) that are skipped. After more of them, the upstream counts as broken
+ * (faults F-U28).
  */
 export const informationalMax = 10
 
@@ -145,7 +145,7 @@ export type ConnectionWatch = {
   onDate?(host: string, date: string): void
 }
 
-/** A request that has been sent, or is being sent. */
+/** A request on its connection, until its answer has ended. */
 export interface Flight {
   /** Closes the connection. The listener is not called any more. */
   abort(): void

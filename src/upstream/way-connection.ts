@@ -80,7 +80,7 @@ export class WayConnection implements Carrier {
   #body: BodyEnd | undefined
   /** The body is whole. A paused flight learns that when it resumes. */
   #isWhole = false
-  /** Bytes that are not read yet: a part of a head, or those for a paused flight. */
+  /** Bytes that are not read yet. They are a part of a head, or wait until a paused flight resumes. */
   #ahead: Buffer | undefined
   #isReading = false
   /** The reason why the connection has closed. Kept until the paused flight resumes. */
@@ -88,7 +88,7 @@ export class WayConnection implements Carrier {
   /** The number of bytes of an incomplete head that were searched for its end. */
   #lookedAt = 0
   #informational = 0
-  /** The number of answers before this one, and whether a byte of this one has come. */
+  /** The number of answers before this answer, and whether a byte of this answer has come. */
   #served = 0
   #isHeard = false
   #sentMs = 0
@@ -337,7 +337,7 @@ export class WayConnection implements Carrier {
     flight.end()
   }
 
-  /** Reports bytes that no request asked for. This connection and the idle ones are not used again. */
+  /** Reports bytes that no request asked for. This connection and all idle connections are not used again. */
   #noteUnasked(place: UnaskedPlace): void {
     this.#keepsAlive = false
     this.#host.dropIdle()
@@ -428,7 +428,7 @@ interface Carrier {
   destroy(): void
 }
 
-/** A request under way: first while its connection is opened, then on that connection. */
+/** A request under way. First its connection is opened, then the request runs on this connection. */
 export class WayFlight implements Flight {
   isPaused = false
   connection: Carrier | undefined

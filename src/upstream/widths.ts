@@ -3,7 +3,7 @@ import { cacheLifeMs } from '../catalog/profile.ts'
 import type { Likeness } from '../inference/likeness.ts'
 
 /**
- * At most this many rates of preambles and lists of tools are kept for each model. The one that was unused for longest
+ * At most this many rates of preambles and lists of tools are kept for each model. The rate that was unused for longest
  * is removed first.
  */
 const ratesMax = 10_000

@@ -71,7 +71,7 @@ const behindMs = 5_000
 
 /**
  * Sends messages to one receiver, one after the other, in the order of their arrival. So a slow receiver delays only
- * its own messages. Only a few messages wait here; the others stay in the store or in the queue.
+ * its own messages. Only a few messages wait here. All other messages stay in the store or in the queue.
  */
 export class Lane {
   readonly #clockMs: () => number
@@ -91,7 +91,8 @@ export class Lane {
   enter<T>(tell: () => Promise<T>): Promise<T> | { comeInMs: number } {
     const nowMs = this.#clockMs()
     const leftMs = this.#behindUntilMs - nowMs
-    // After one message was turned away, later ones are turned away too. They all come back together, the oldest first.
+    // After one message was turned away, later messages are turned away too. They all come back together, the oldest
+    // first.
     if (leftMs > 0) return { comeInMs: leftMs }
     if (this.#waiting >= waitingMax) {
       this.#behindUntilMs = nowMs + behindMs

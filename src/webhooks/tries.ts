@@ -21,7 +21,7 @@ type Left = { count: number; dueMs: number }
 /** The progress of a message. @property afterMs the time until the next try at any of the receivers, in ms */
 export type Next = { tries: Tries; afterMs: number }
 
-/** Pauses between tries at a receiver, in ms. The last one repeats. */
+/** Pauses between tries at a receiver, in ms. The last pause repeats. */
 const pausesMs = [5_000, 30_000, 120_000, 300_000, 900_000, 1_800_000, 3_600_000] as const
 
 export const untried: Tries = { over: [], left: {} }
