@@ -92,7 +92,7 @@ export type ModelHalf = {
   encodeRequest(request: InferenceRequest, model: Model): EncodedRequest
   /**
    * Creates a decoder for one answer of a model. `end()` means that the upstream closed the connection cleanly. The
-   * decoder never throws: unreadable input becomes `fail`.
+   * decoder never throws. Unreadable input becomes a `fail` event.
    * @param onAnswer is called with the answer, which may name its model and service (rulings Y13, Y17)
    * @param toolNames the declared names (see `EncodedRequest`); they show when a name received in pieces is complete
    */
@@ -114,7 +114,8 @@ export type RequestFacts = WireSpeech & {
 export type VersionHeaders = { spellings: readonly string[]; versionDefault: string }
 
 /**
- * The exchange within one wire: the gateway edits the request and inspects the answer as it passes (rulings P1, P2).
+ * The functions of the exchange within one wire. The gateway edits the request, and inspects the answer as it passes
+ * (rulings P1, P2).
  */
 export type Native = {
   /** Edits a request for a model of this wire. @throws GatewayError 400 if the specification refuses the request */

@@ -7,7 +7,7 @@ import { keptMark, keptPlace, parseUpstreamJson } from '../../bytes/scan.ts'
  * fit it are not parsed. A text delta has some hundreds of characters, with the vendor's additions.
  */
 const learnedCharactersMax = 2_048
-/** After this many moulds, no more are made. In a stream that needs so many, hardly any two events are alike. */
+/** The maximum number of moulds that are made. In a stream that needs more, hardly any two events are alike. */
 const learnedMax = 16
 
 /** The place of a changing string or number in a parsed event: the object that contains it, and its key. */
@@ -17,9 +17,9 @@ type EventHole = { holder: Record<string, unknown>; key: string }
 type EventMould = { literals: string[]; holes: EventHole[]; value: unknown }
 
 /**
- * Parses the JSON of a stream's events. Most deltas differ from the previous one only in a few strings and numbers.
- * Such a delta is compared with the previous one instead of being parsed. Its values overwrite those in the previous
- * object, so an object is valid only until the next event.
+ * Parses the JSON of a stream's events. Most deltas differ from the previous delta only in a few strings and numbers.
+ * Such a delta is compared with the previous delta instead of being parsed. Its values overwrite the values in the
+ * previous object, so an object is valid only until the next event.
  */
 export class AlikeEvents {
   #mould: EventMould | undefined

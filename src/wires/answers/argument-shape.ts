@@ -53,8 +53,8 @@ export function createArgumentShape() {
   }
 
   /**
-   * Returns what has come of a repetition that did not end, else ''. It makes the arguments invalid (ruling Y5). Call
-   * this at the end.
+   * Returns the received part of an incomplete repetition, or else ''. Such a part makes the arguments invalid (ruling
+   * Y5). Call this at the end.
    */
   function rest(): string {
     const text = taken.slice(0, repeated)

@@ -170,7 +170,8 @@ export type ErrorFacts = {
 }
 
 /**
- * The envelope `{error: {message, type, param, code}}`, for unknown paths and for wires without an own form (spec 7.1).
+ * The envelope `{error: {message, type, param, code}}`, for unknown paths and for wires that define no envelope of
+ * their own (spec 7.1).
  */
 export function plainEnvelope(facts: ErrorFacts): string {
   const { message, param, code } = facts
@@ -245,7 +246,10 @@ const sentenceKeys = [
   ...['reason', 'title'],
 ]
 
-/** Some servers send a list of sentences instead of one (NestJS), or one sentence per field (Rails). */
+/**
+ * Joins a list of sentences. Some servers send a list instead of one sentence (NestJS), or a list for each field
+ * (Rails).
+ */
 function wordsOfList(list: unknown): string | undefined {
   const words = Array.isArray(list) ? list.filter((one) => typeof one === 'string') : []
   return words.length === 0 ? undefined : words.join('; ')

@@ -23,8 +23,7 @@ export class JsonPatch {
   #inner: Map<number, JsonMember[]> | undefined
 
   /**
-   * Scans the text once, and parses it without log probabilities. An event with log probabilities can have megabytes
-   * (B5).
+   * Scans the text once, and parses it without log probabilities, which can make an event megabytes long (B5).
    * @param inside the outermost member whose inner members will be set; undefined if none will be
    * @throws if the text is not one JSON object, or is too large even without log probabilities
    */

@@ -116,7 +116,7 @@ function agrees(told: Record<string, unknown>, wanted: Wanted): boolean {
   })
 }
 
-/** Opens a whole answer for reading and editing. Fails if the answer is an error or contains one. */
+/** Opens a whole answer for reading and editing. Fails if the answer is an error or contains an error. */
 export function openAnswer(body: Buffer): { state: 'open'; patch: JsonPatch } | { state: 'failed'; fault: Fault } {
   let patch: JsonPatch
   try {

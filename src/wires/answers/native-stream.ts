@@ -29,9 +29,9 @@ export type AnswerForms = {
 const foldedBytesMax = 32 * 1_048_576
 
 /**
- * A model's stream for a client of the same wire: the upstream's bytes, with the edits of ruling P2. This class holds
- * the parts common to all wires: it joins pieces to frames, reads counters, and ends the stream. Each wire implements
- * `take`, which handles one frame.
+ * A model's stream for a client of the same wire. It has the upstream's bytes, with the edits of ruling P2. This class
+ * has the parts that are the same for all wires: it joins pieces to frames, reads counters, and ends the stream. Each
+ * wire implements `take`, which handles one frame.
  */
 export abstract class NativeStream implements StreamRelay, StreamFold {
   readonly encoding = 'latin1'

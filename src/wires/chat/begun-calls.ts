@@ -26,8 +26,8 @@ export type BegunCall = {
 const keptMax = 4 * 1_048_576
 
 /**
- * The calls of a chat stream, by choice and number. Arguments are a repetition if they follow whole arguments, or
- * equal those of the first chunk (ruling Y4).
+ * The calls of a chat stream, by choice and number. Arguments are a repetition if they follow whole arguments, or if
+ * they equal the arguments of the first chunk (ruling Y4).
  */
 export class BegunCalls {
   readonly #calls = new Map<string, BegunCall>()

@@ -77,7 +77,7 @@ function refuseMore(fields: Json) {
   if (modalities.includes('audio')) refuse('modalities', 'this model has no audio output: remove audio.')
 }
 
-/** The output cap. If both fields are set, the smaller counts (spec 2.5, ruling T17). */
+/** The output cap. If both fields are set, the smaller value counts (spec 2.5, ruling T17). */
 function readCap(fields: Json): number | undefined {
   const caps = [fields['max_tokens'], fields['max_completion_tokens']].filter((cap) => !isAbsent(cap))
   return caps.length > 0 ? Math.min(...(caps as number[])) : undefined

@@ -81,8 +81,8 @@ function refuseAudio(body: ClientBody): void {
 }
 
 /**
- * Lowers a cap above the model's maximum. A cap field that the upstream does not accept is renamed. If the client
- * sent both fields, one remains with the smaller value (ruling T17).
+ * Lowers a cap above the model's maximum. A cap field that the upstream does not accept is renamed. If the client sent
+ * both cap fields, a single field remains, with the smaller value (ruling T17).
  */
 function setCap(body: ClientBody, model: Model, values: MemberValues): number {
   const { drops } = model.profile

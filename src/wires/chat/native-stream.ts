@@ -37,8 +37,8 @@ import {
 export class ChatNativeStream extends NativeStream {
   protected readonly forms = completionForms
   /**
-   * The latest moulds. A mould is the pattern of a parsed chunk. Chunks with reasoning, text or calls have different
-   * moulds, and so have different choices.
+   * The latest moulds. A mould is the pattern of a parsed chunk. Chunks with reasoning, text or calls need different
+   * moulds, and each choice has its own moulds.
    */
   #moulds: LearnedChunk[] = []
   /** The number of learned chunks. It has a limit, for streams in which no two chunks are alike. */
@@ -195,7 +195,10 @@ export class ChatNativeStream extends NativeStream {
     return texts
   }
 
-  /** Handles a chunk that must be parsed: the first chunks, and those with a finish reason, counters or an error. */
+  /**
+   * Handles a chunk that must be parsed. These are the first chunks, and chunks with a finish reason, counters or an
+   * error.
+   */
   #takeChunk(frame: RawFrame, data: string, isOwn = true): string {
     const patch = this.parse(data)
     if (patch === undefined) return ''

@@ -29,7 +29,10 @@ type OrderedBlock = {
   /** The signature so far. If one frame had all of it, `frame` is that frame. */
   signature: { text: string; frame: RawFrame }
   hasInput: boolean
-  /** For a call: `shape` has the arguments of parsed frames. `raw` has those of the unparsed frames after them, as written. */
+  /**
+   * For a call: `shape` has the arguments of parsed frames. `raw` has the arguments of later, unparsed frames, as
+   * written.
+   */
   shape: ArgumentShape
   raw: string
   /** For a call: whether other blocks have begun inside it. Then only its own stop or the answer's end ends the call. */
@@ -76,7 +79,7 @@ export class BlockOrder {
 
   /**
    * @param produced counts the shown text
-   * @param mint makes an id for a call without one, from the number shown to the client
+   * @param mint makes an id for a call that has none, from the number shown to the client
    */
   constructor(produced: ProducedText, mint: (number: number) => string) {
     this.#produced = produced
@@ -101,7 +104,7 @@ export class BlockOrder {
     this.#known = undefined
   }
 
-  /** Returns the shown form of a delta that differs from the last parsed one only in its text. */
+  /** Returns the shown form of a delta that differs from the last parsed delta only in its text. */
   repeat(frame: RawFrame): string | undefined {
     const known = this.#known
     if (known === undefined || frame.slice(0, known.start.length) !== known.start) return undefined

@@ -200,8 +200,8 @@ export class IncomingBlocks {
   }
 
   /**
-   * Ends the open text or reasoning, since our events have only one open at a time (I4). The upstream's number still
-   * refers to the ended block.
+   * Ends the open text or reasoning block, since only one such block of ours is open at a time (I4). The upstream's
+   * number still refers to the ended block.
    */
   #breakOpen() {
     const incoming = this.#speaking

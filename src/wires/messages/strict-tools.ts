@@ -7,8 +7,9 @@ import { strictOf } from '../requests/encode-tools.ts'
 import type { Losses } from '../requests/losses.ts'
 
 /*
- * Strict tools (ruling Y10): the provider makes the model's calls fit the tool's schema. It compiles all strict
- * schemas of a request together with the output format. If they are too complex, it refuses the request.
+ * Strict tools (ruling Y10). The provider makes the model's calls fit the tool's schema. For this, the provider
+ * compiles all strict schemas of a request together with the output format. If they are too complex, the request is
+ * refused.
  */
 
 /** The quantities that the provider limits, summed over all strict schemas of a request. */

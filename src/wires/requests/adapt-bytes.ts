@@ -87,7 +87,7 @@ export function commonValues(body: ClientBody, model: Model, { nowMs }: Pick<Ada
   return values
 }
 
-/** The cap to send: at most the model's maximum, at least the smallest that its upstream accepts (rulings T17, P1). */
+/** The cap to send. It is at most the model's maximum, and at least the upstream's smallest cap (rulings T17, P1). */
 export function capTokens(model: Model, asked: number): number {
   return Math.max(Math.min(asked, model.outputTokensMax), Math.min(model.profile.minOutput, model.outputTokensMax))
 }

@@ -27,8 +27,8 @@ const markPatterns = marks.map((name) => {
 })
 
 /**
- * The end of each mark's name, from its last underscore. Underscores are rare in texts, while every JSON string
- * begins with a quote. So this search is twenty times as fast as one for the whole name.
+ * The end of each mark's name, from its last underscore. Underscores are rare in texts, while every JSON string begins
+ * with a quote. So this search is twenty times as fast as a search for the whole name.
  */
 const markEnds = marks.map((name) => Buffer.from(`${name.slice(name.lastIndexOf('_'))}"`))
 
@@ -97,7 +97,7 @@ function roleOf(body: ClientBody, turn: Range): unknown {
   return role && body.parse(role)
 }
 
-/** Yields the elements of an array one by one, so that a long conversation is read only up to the user's first turn. */
+/** Yields the elements of an array one by one, so that a long conversation is read only up to the first user turn. */
 function* turnsOf({ bytes }: ClientBody, range: Range): Iterable<Range> {
   let depth = 0
   let start = -1

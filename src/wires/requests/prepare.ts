@@ -71,7 +71,7 @@ export function prepareRequest(request: InferenceRequest, model: Model, limits: 
   }
 }
 
-/** The longest tool name. The name is repeated in each tool and each call, so a longer one is refused (R-NAME). */
+/** The longest tool name. The name is repeated in each tool and each call, so a longer name is refused (R-NAME). */
 const nameCharactersMax = 1_024
 
 function refuseLongNames({ tools, turns, conversationField }: InferenceRequest) {
@@ -195,8 +195,8 @@ export type OfferedTools = {
 }
 
 /**
- * Decides which tools and which choice to send (R-CHOICE). An unsupported mode is replaced by an equivalent one, else
- * by an instruction in words (ruling Y6).
+ * Decides which tools and which choice to send (R-CHOICE). An unsupported mode is replaced by an equivalent mode, or
+ * else by an instruction in words (ruling Y6).
  * @throws GatewayError 400 for a choice of tools that are not declared
  */
 function resolveChoice(

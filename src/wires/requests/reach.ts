@@ -112,7 +112,7 @@ function holdsMember(bytes: Buffer, name: string, isMeant: (at: number) => boole
 
 /**
  * Refuses parts that the model's entry does not allow. If a member occurs more than once, each occurrence is judged,
- * since servers differ in which one they read (ruling Y12).
+ * since servers differ in which occurrence they read (ruling Y12).
  * @param isHosted whether the provider runs a `tools` entry of this `type`
  * @param conversation the field that holds the parts
  * @throws GatewayError 400 naming the place

@@ -47,7 +47,7 @@ const providerWork = new Set<unknown>([
   'mcp_approval_response',
 ])
 
-/** Items that are refused. Some are calls of client tools that only this wire has, the others cannot be read. */
+/** Items that are refused. Some are calls of client tools that only this wire has. The other items cannot be read. */
 const refusedItems = new Set<string>([
   'custom_tool_call',
   'custom_tool_call_output',

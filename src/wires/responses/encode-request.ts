@@ -61,7 +61,7 @@ function reasoningFields(reasoning: Reasoning, request: InferenceRequest, profil
 
 /** Writes the field `text`. @param scalars the scalars that are members of `text` */
 function encodeText({ format }: Prepared, scalars: unknown): unknown {
-  // `strict` is always sent. If it is omitted, the upstream chooses: it is strict where the schema allows it.
+  // `strict` is always sent. If it is omitted, the upstream chooses strict output whenever the schema allows it.
   const encoded = encodeFormat(format, 'beside', false)
   return encoded || scalars ? { format: encoded, ...asObject(scalars) } : undefined
 }

@@ -49,7 +49,9 @@ function createTurnEncoder(
     else for (const part of turn.parts) encodeModelPart(part)
   }
 
-  /** Consecutive parts form one message item. A tool result between parts starts a new one (translation 2.3). */
+  /**
+   * Consecutive parts form one message item. A tool result between parts starts a new message item (translation 2.3).
+   */
   function encodeUser(turn: UserTurn): void {
     let run: unknown[] | undefined
     for (const part of turn.parts) {

@@ -185,7 +185,9 @@ export class IncomingItems {
     return ofType?.items[ofType.named]
   }
 
-  /** The item with this id. If several items share the id, the one at the given place counts, else the last. */
+  /**
+   * The item with this id. If several items share the id, the item at the given place counts, or else the last item.
+   */
   #identified(place: JsonObject, type: string, item: JsonObject | undefined): IncomingItem | undefined {
     const ids = idsOf(place, item)
     const atPlace = this.#at(place)

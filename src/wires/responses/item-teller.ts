@@ -129,7 +129,7 @@ export class ItemTeller {
   }
 
   /**
-   * Opens a block and ends the previous one, since only one is open at a time (I4). Text that resumes later is a new
+   * Opens a block and ends the previous block, since only one is open at a time (I4). Text that resumes later is a new
    * block (I7).
    */
   #openBlock(incoming: IncomingItem, kind: ItemKind) {
@@ -194,9 +194,9 @@ export class ItemTeller {
   }
 
   /**
-   * Reports the text of parts that no delta had. The places in deltas may differ from those of the final parts. So all
-   * deltas are compared with the text of all parts: if that text begins with all deltas, its rest is reported (ruling
-   * U7).
+   * Reports the text of parts that no delta had. The places in deltas may differ from the places of the final parts. So
+   * all deltas are compared with the text of all parts. If that text begins with all deltas, its rest is reported
+   * (ruling U7).
    */
   #writeParts(incoming: IncomingItem, kind: ItemKind, parts: readonly PlacedText[]) {
     const told = incoming.toldOf(kind).joined()

@@ -17,7 +17,7 @@ export class MissingMembers {
   #placed = 0
   #lastPlace = 0
   readonly #places = new Map<string, number>()
-  /** The places of items that have a part, of items that lack one, and of items that have not ended. */
+  /** The places of items that have a part, of items that lack a part, and of items that have not ended. */
   readonly #begun = new Set<number>()
   readonly #bare = new Set<number>()
   readonly #open = new Set<number>()
@@ -67,7 +67,7 @@ export class MissingMembers {
     return `event: ${type}\ndata: ${encodeLatin1(JSON.stringify(event))}\n\n`
   }
 
-  /** Returns the event that must precede this one, or ''. A text needs a part, which some servers never announce. */
+  /** Returns the event that must precede this event, or ''. A text needs a part, which some servers never announce. */
   before(name: string, patch: JsonPatch): string {
     const isSummary = name.includes('summary')
     const type = `response.${isSummary ? 'reasoning_summary' : 'content'}_part.added`

@@ -103,9 +103,9 @@ export function calledBy(item: Record<string, unknown>): string | undefined {
 export const partBreak = '\n\n'
 
 /**
- * The texts of output items in order (ruling C10): messages, reasoning, and the names and arguments of calls, hosted
- * tools included. If an item has both a summary and raw reasoning, the first with text counts. Sealed and binary
- * output is no text.
+ * The texts of output items in order (ruling C10): messages, reasoning, and the names and arguments of calls, also of
+ * hosted tools. If an item has both a summary and raw reasoning, the first of them that has text counts. Sealed and
+ * binary output is not text.
  */
 export function producedTexts(output: unknown): string[] {
   return objectsOf(output)
