@@ -71,6 +71,8 @@ it on chat, even if the gateway passes on the model's bytes unchanged.
 
 ${afterTable(cells)}
 
+Further tests. Each line begins with the rule that the test checks:
+
 ${stories.map(tell).join('\n')}
 
 ${failed.length === 0 ? '' : `## What failed\n\n${failed.flatMap(reasons).join('\n')}\n\n`}${

@@ -58,7 +58,7 @@ async function failOnce(agent: Agent, clientWire: ClientWire, modelWire: ClientW
     after[name] = alone.failures.length === 0 ? 'recovers' : ranHalf ? 'runs half a call' : 'gives up'
     const isExpected = deadly.includes(name) && (!ranHalf || agent.runsHalfCalls === true)
     if (alone.failures.length > 0 && !isExpected)
-      failures.push(...alone.failures.map((text) => `after ${name}: ${text}`))
+      failures.push(...alone.failures.map((text) => `when the model failed once (${name}): ${text}`))
   }
   // What only their sum does is a failure too.
   if (together.failures.length > 0 && failures.length === 0 && others.every((name) => after[name] === 'recovers'))

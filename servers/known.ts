@@ -91,7 +91,7 @@ export const knownFaults: Readonly<Record<string, readonly KnownFault[]>> = {
       features: ['reasoning, shown', 'reasoning, then a tool call'],
       isMended: true,
       words:
-        'returns reasoning as `output_text` without a `summary`; a stream has a summary without its part, and only a few events have a sequence number, counted differently',
+        'returns reasoning as `output_text` without a `summary`. Its stream has a summary without the events of the part. Only a few events have sequence numbers, and these are counted differently',
     },
     {
       modelWires: all,

@@ -39,7 +39,7 @@ export async function prepareLiteLlm(folder: string, behind: ModelServer): Promi
   return {
     name: 'LiteLLM',
     version: /^litellm==(\S+)/m.exec(readFileSync(pins, 'utf8'))![1]!,
-    about: `LiteLLM's proxy is from PyPI. It has a master key and no database, and stands in front of the ${behind.name} above. It sends every request
+    about: `LiteLLM's proxy is from PyPI. The proxy has a master key and no database, and its model is the ${behind.name} above. It sends every request
 on the chat wire (\`hosted_vllm/…\` with \`use_chat_completions_api\`). So answers on messages and responses are LiteLLM's translations.`,
     url,
     key,

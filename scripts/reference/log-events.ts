@@ -184,7 +184,7 @@ export const logEvents: Readonly<Record<string, Readonly<Record<string, Row>>>> 
     },
     'descriptors_exhausted, descriptors_back': {
       cause:
-        'The process has reached its limit of open files. New connections of clients are closed at once, and connections to upstreams fail. `descriptors_back` says how long this lasted (`for_ms`).',
+        'The process has reached its limit of open files. New connections of clients are closed immediately, and connections to upstreams fail. `descriptors_back` says how long this lasted (`for_ms`).',
       cure: 'Raise `LimitNOFILE`.',
     },
     telemetry_lost: {
