@@ -19,7 +19,7 @@ import { programs } from '../programs/known/index.ts'
 import type { Access, Program, Settings } from '../programs/program.ts'
 import { keyPlaceholder, keyVariable, shellNames } from '../programs/shells.ts'
 
-/** The titles of programs, except those whose title is just their name with a capital. */
+/** Titles of programs. A program that is missing here has its name with a capital as its title. */
 const titles: Readonly<Record<string, string>> = {
   'openai-node': 'OpenAI SDK for Node',
   'openai-python': 'OpenAI SDK for Python',
@@ -68,7 +68,7 @@ export function setUp(config: Config, client: string, asked: SetupAsked): Setup 
   const choices = { model, small: chooseSmall(program, models), models }
   const access: Access = { origin, key: keyPlaceholder, contextWindow, outputTokensMax, ...choices, session }
   const settings = settingsOf(program, access, wire)
-  // Source code in the settings reads the key from this variable, so the variable is set too.
+  // If the settings contain source code, the code reads the key from `keyVariable`, so `env` sets that variable.
   const env = settings.code ? { ...settings.env, [keyVariable]: keyPlaceholder } : settings.env
   const window = describeWindow(program, client, { access, figures })
   return {
@@ -95,7 +95,7 @@ export function setUp(config: Config, client: string, asked: SetupAsked): Setup 
   }
 }
 
-/** Removes the wires of a model, which an owner of a key does not see (ruling X14). */
+/** Removes the wires from a model's entry, because an owner of a key may not see them (ruling X14). */
 function withoutWire(candidate: Candidate): Candidate {
   return { ...candidate, wire: undefined, hostedToolsWire: undefined }
 }

@@ -44,13 +44,13 @@ export function tellStatus(
   }
 }
 
-/** The ids of the models of which at least half of the last answers failed (CON-8). */
+/** Lists the ids of the models for which at least half of the last answers failed (CON-8). */
 export function listFailing({ snapshots, lastAnswers }: Pick<Gateway, 'snapshots' | 'lastAnswers'>): string[] {
   const { entries } = snapshots.current.config.catalog
   return entries.flatMap(({ id }) => (lastAnswers.isFailing(id) ? [id] : []))
 }
 
-/** Troubles that other servers of the store have reported about upstream accounts of the catalog. */
+/** Lists the troubles with upstream accounts that other servers with the same store have reported. */
 function tellHeard({ snapshots, nowMs }: Gateway): Status['heard'] {
   const { pool, config } = snapshots.current
   return pool.list(config.catalog.entries).flatMap(({ model, upstream, account = null, heard }) => {

@@ -23,7 +23,7 @@ export function createTrafficWriter(
     if (clockMs() - writtenMs >= everyMs) void write()
   }
 
-  /** Writes the counts so far. @returns whether a reader of the store finds them now */
+  /** Writes the counts so far. @returns whether all counts are now in the store */
   function write(): Promise<boolean> {
     writtenMs = clockMs()
     const cells = traffic.take()

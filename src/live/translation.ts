@@ -17,19 +17,22 @@ import { wires } from '../wires/wires.ts'
 import { type ExplainedUsage, explainUsage } from './explanation.ts'
 
 export type TranslationOptions = {
-  /** Headers of the client, names in lower case. */
+  /** The client's headers, with names in lower case. */
   headers?: ReadonlyMap<string, string>
   /** The account that pays. Conversation keys are scoped to it, and only its envelopes can be opened. */
   accountId?: string
   /** The upstream to ask, if the model has several. */
   upstream?: string
-  /** An answer of the model to translate. @property status 200 by default */
+  /** The model's answer, which is to be translated. @property status 200 by default */
   answer?: { body: Buffer; status?: number }
   /** Unix milliseconds. */
   nowMs?: () => number
 }
 
-/** A request as its model gets it, and an answer as its client gets it, each only if the caller asked for it. */
+/**
+ * The request in the form that the model gets, and the answer in the form that the client gets. Each is present only if
+ * the caller asked for it.
+ */
 export type Translation = { ok: true; model: string; from: ClientWire; to: ModelWire; upstream: string } & (
   | DescribedRequest
   | { path?: never }
@@ -68,14 +71,15 @@ export type DescribedAnswer = {
 
 export type RefusedTranslation = { ok: false; refusal: ToldError }
 
-/** An id in the format of account ids, which no account of any store has. */
+/** An account id that no account of any store has. */
 const nobody = 'acct_0000000000000000'
 
 /**
  * Describes how the gateway changes a request, and its answer. It runs the gateway's own code for requests, but sends
- * and stores nothing, and checks no key, credit or rate limit. It blocks the event loop as long as such a request does,
- * and longer for a long answer.
- * @param bytes the client's body. If it is undefined, only an answer is described, for the smallest possible request
+ * and stores nothing, and checks no key, credit or rate limit. It blocks the event loop for as long as a real request
+ * would, and longer for a long answer.
+ * @param bytes the client's body. If it is undefined, the smallest possible request takes its place, and only the
+ * answer is described
  * @param modelId a model or alias of the catalog that replaces the model in the body; undefined to keep the body's
  * model
  * @throws NotServedError if the options name an upstream that does not serve the model
@@ -117,7 +121,10 @@ export async function describeTranslation(
 
 type SentRehearsal = Extract<Rehearsed, { state: 'sent' }>
 
-/** Finds the model of the request; undefined if there is none. The check of the request then reports that. */
+/**
+ * Finds the model of the request; undefined if the catalog has no such model. The checks of the request report that
+ * later.
+ */
 function findModel(config: Config, bytes: Buffer | undefined, modelId: string | undefined): Model | undefined {
   const { models } = config.catalog
   if (modelId !== undefined) return models.get(modelId)
@@ -157,7 +164,9 @@ function readBody(bytes: Buffer): ClientBody | undefined {
   }
 }
 
-/** Makes the smallest request of a wire. Its output cap is the model's own, so no answer exceeds it. */
+/**
+ * Makes the smallest request of a wire. Its limit of output tokens is the model's own limit, so no answer exceeds it.
+ */
 function smallestRequest(
   wire: ClientWire,
   model: Model | undefined,
