@@ -8,11 +8,11 @@ import { jsonLine, jsonLineOfNames, loggablePath, replaceBigint, textLine } from
 const methodCharactersMax = 20
 
 export type Log = {
-  /** Writes the line of a request. @param error an exception that is a bug of ours, for a second line */
+  /** Writes the line of a request. @param error an exception that is a bug of ours, written as a second line */
   access(record: CallRecord, error?: unknown): void
   /** Writes the line of an event of the process. */
   event(level: 'info' | 'error', event: string, fields?: Record<string, unknown>): void
-  /** Writes a line of another process unchanged. If several processes wrote to one pipe, their lines could mix. */
+  /** Writes a line that another process made. Only this process writes to the descriptor, so that lines never mix. */
   pass(line: string): void
   /** Resolves when all lines are written, or after `withinMs`. So a blocked descriptor does not delay the exit. */
   flush(withinMs?: number): Promise<void>
@@ -27,7 +27,7 @@ type LogOptions = {
   nowMs: () => number
 }
 
-/** Whether to write lines for people: as configured. With `auto` they are written if stderr is a terminal. */
+/** Returns whether to write lines for people instead of JSON. With `auto`, it returns true if stderr is a terminal. */
 export function isPrettyOn(format: Config['log']['format']): boolean {
   return format === 'pretty' || (format === 'auto' && process.stderr.isTTY === true)
 }
@@ -124,7 +124,9 @@ function timeOf(ms: number): string {
   return [timeOfSecond, `${Math.floor(ms - now * 1_000)}Z`.padStart(4, '0')].join('')
 }
 
-/** Returns a media type for the log. Any other text that an upstream sent as its type is not logged. */
+/**
+ * Returns the content type if it is a plain media type, or else `none` or `other`, because no other text may be logged.
+ */
 function shortType(contentType: string): string {
   return /^[\w.+-]{1,64}\/[\w.+-]{1,64}$/.test(contentType) ? contentType : contentType === '' ? 'none' : 'other'
 }
@@ -211,7 +213,8 @@ function createLogSink(descriptor: number, sayDropped: (lines: number) => string
     writeAll(bytes, 0, (written) => {
       isFailing = written < bytes.length
       if (isFailing) {
-        // The notice of dropped lines is the last of the written lines, so it is lost too, but not counted.
+        // The last line of `bytes` is the notice of dropped lines. It is lost too, but it does not count as a dropped
+        // line.
         dropped += told + countLines(bytes, Math.max(written, end.length)) - (told > 0 ? 1 : 0)
         if (written > 0) isTorn = bytes[written - 1] !== lineEnd
       } else isTorn = false
@@ -237,7 +240,7 @@ function createLogSink(descriptor: number, sayDropped: (lines: number) => string
         resolve()
       })
       if (isWriting) return
-      // Before the exit everything is tried once more, because the descriptor may work again.
+      // Before the exit all waiting lines are tried once more, because the descriptor may work again.
       isFailing = false
       drain()
     })

@@ -19,7 +19,7 @@ const unprintable = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028
 /**
  * Matches a key of any vendor or a token of ours, even if it is damaged. A match ends at the next character that cannot
  * be part of a key; unprintable characters do not end it. After a letter, `sk-` may be the end of a word (`task-`), so
- * a match requires a long text.
+ * a match then requires at least 32 more characters.
  */
 const keys =
   /sk-tri-[^ \n\t/"'`,;()<>…]*|tri-(?:op|at|rt)-[^ \n\t/"'`,;()<>…]{7,}|(?<![A-Za-z0-9])sk-[^ \n\t/"'`,;()<>…]{8,}|sk-[^ \n\t/"'`,;()<>…]{32,}|[0-9A-Za-z]{46,}/g
@@ -27,7 +27,10 @@ const keys =
 /** The beginning of a key or a token of ours. It may be logged, so that people can distinguish keys. */
 const visible = /^(?:sk-tri-[0-9A-Za-z]{8}|tri-(?:op|at|rt)-[0-9A-Za-z]{6})[.:]?$/
 
-/** If a line of names and numbers has one of these patterns, it must be cleaned. Separate searches are the fastest. */
+/**
+ * If a line of names and numbers has one of these patterns, it must be cleaned. One search for each pattern is faster
+ * than one search for all.
+ */
 const suspicious = [
   /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/,
   /\\[bfru]/,
