@@ -79,10 +79,10 @@ const boundOptions = {
   metadata: '--metadata <words>',
 } satisfies Record<keyof typeof bounds, string>
 
-/** Names every bound of an account, so that a bound that `wishesOf` omits is a type error. */
+/** The wishes with every bound of an account required. So the compiler finds a bound that `wishesOf` leaves out. */
 type WholeAccountWishes = { [Name in keyof Required<AccountBounds>]: AccountWishes[Name] }
 
-/** Converts the fields of a request to the wishes that the books take. */
+/** Converts the fields of a request to the values that the operator wants, in the form that the books take. */
 function wishesOf(
   { budget, rpm, warn, plan, grant, lapse, external_id: externalId, metadata }: AccountFields,
   { running }: Context,

@@ -237,7 +237,10 @@ const words: Record<BookErrorCode, BookErrorWords> = {
   },
 }
 
-/** Converts a rule's refusal, or the error of a silent store, to a problem. Returns any other error as it is. */
+/**
+ * Converts an error of the books, or the error of a store that does not answer, to a problem. Other errors are returned
+ * unchanged.
+ */
 export function problemOf(error: unknown): unknown {
   if (error instanceof StoreSilent)
     return new ProblemError('store_unavailable', 'The store cannot be asked now: try again.', { cause: error })

@@ -4,13 +4,13 @@ import type { Context } from './operation.ts'
 /** The value of `order` that sorts by spend. */
 export const bySpend = '-spent'
 
-/** The number of days whose spend counts, the last of which is today in the reporting zone. */
+/** The number of days whose spend counts. The last of these days is today in the reporting zone. */
 const daysMax = 30
 
 /** The most rows of a ranking. Longer ones are not useful to a person. */
 const rankedMax = 1_000
 
-/** The number of rows that are looked up at once. */
+/** The number of rows that one query looks up. */
 const slice = 200
 
 export const bySpendText = `\`${bySpend}\`: the ${rankedMax} that spent most in the last ${daysMax} days, the largest first, without those that spent nothing`
@@ -24,8 +24,10 @@ type SpendQuery<Row> = {
 }
 
 /**
- * Returns a page of accounts or keys, those that spent most first. It reads the figures for reports and no entries.
- * @returns up to one row more than the page has, and a function that returns the place of a row for the cursor
+ * Returns a page of accounts or keys, sorted by what they spent, the largest first. It reads the sums for reports, not
+ * the ledger entries.
+ * @returns the rows, with one more if there is a next page, and a function that returns the place of a row for the
+ * cursor
  */
 export async function pageBySpend<Row extends { id: string }>(
   { books, beyond, nowMs }: Pick<Context, 'books' | 'beyond' | 'nowMs'>,

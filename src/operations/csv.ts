@@ -5,8 +5,8 @@
 const formula = /^(?:[\t\r\n]|[\p{Z}\p{C}]*[=+\-@＝＋－＠])/u
 
 /**
- * Formats one line of comma-separated values. A spreadsheet runs formulas when it opens a file, so a text that may be
- * one gets a leading apostrophe. Numbers cannot be formulas and are not changed.
+ * Formats one line of comma-separated values. A spreadsheet runs formulas when it opens a file, so a text that may be a
+ * formula gets a leading apostrophe. Numbers cannot be formulas and are not changed.
  */
 export function formatCsvRow(cells: readonly { value: string | number | null; isNumber: boolean }[]): string {
   const texts = cells.map(({ value, isNumber }) => {

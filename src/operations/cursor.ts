@@ -15,7 +15,7 @@ export function formatCursor(operation: string, asked: object, place: CursorKey)
   return Buffer.from(JSON.stringify([digestOf(operation, asked), ...place])).toString('base64url')
 }
 
-/** Reads the place in a cursor. @throws ProblemError for an invalid cursor, or one of another list */
+/** Reads the place in a cursor. @throws ProblemError if the cursor is invalid or belongs to another list */
 export function readCursor(operation: string, asked: object, cursor: string): CursorKey {
   let read: unknown
   try {

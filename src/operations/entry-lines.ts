@@ -23,7 +23,7 @@ const originShape = {
 
 const cost = 'only operators with the role finance or admin see it; others get null'
 
-/** The fields that only entries of form 3 have. An unused one is null (docs/ledger.md). */
+/** Fields that only entries of form 3 have (docs/ledger.md). An unused field is null. */
 const detailShape = {
   list: text.describe('the digest of the price list, if it has bands, tiers or geographies'),
   band: text,

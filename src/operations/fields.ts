@@ -35,7 +35,10 @@ const limit = count(1, pageMax, 50).describe('the largest number of rows')
 
 const cursor = z.string().optional().describe('the `next` of the previous page')
 
-/** The part of the ledger that figures include, while many entries are not yet folded (summed up for reports). */
+/**
+ * Tells how many entries the figures include. It is present only while many entries are not yet folded (summed up for
+ * reports).
+ */
 export const folding = z
   .object({
     folded: z.number().describe('entries that the figures of reports include'),
@@ -172,7 +175,10 @@ export function named<Members extends z.ZodRawShape>(title: string, members: Mem
 /** The word that removes a value on the command line, where null cannot be typed. */
 const none = 'none'
 
-/** A field that `none` or null makes empty. @param read converts any other text; throws RangeError */
+/**
+ * Makes a field for a text. The text `none`, or null, removes the value. @param read converts any other text; throws
+ * RangeError
+ */
 export function orNone<T>(error: string, read: (text: string) => T) {
   return text(error)
     .transform((value, context) => tryTo<T | null>(context, () => (value === none ? null : read(value))))
@@ -180,8 +186,8 @@ export function orNone<T>(error: string, read: (text: string) => T) {
 }
 
 /**
- * The shapes that fields of requests share with answers, so that programs can send back what they read. The OpenAPI
- * document shows only the shape of a field, although the field also accepts texts.
+ * Shapes that are the same in requests and answers, so that programs can send back what they read. For such a field the
+ * OpenAPI document shows only the shape, although the field also accepts a text.
  */
 export const sharedShapes = z.registry<{ shape: unknown }>()
 
@@ -238,7 +244,7 @@ export const budget = orShape<Budget, typeof budgetShape>(
 /** A filter of lists by person. */
 export const ofPerson = text('must name a person').describe('only those of this person, by id, external id or name')
 
-/** The person whose key it is. */
+/** The person who uses a key. */
 export const person = orNone('must be a text', (text) => text).describe(
   'the person who uses the key, by id, external id, or a unique name or e-mail address; `none`: nobody',
 )
@@ -264,7 +270,10 @@ export const plan = orNone('must be a text such as "gold"', (text) => {
   return text
 })
 
-/** A monthly grant, in nano-credits. An object contains `lapse`; with a text, `lapse` is a separate field. */
+/**
+ * A monthly grant, in nano-credits. If the grant is an object, `lapse` is a member of it. If the grant is a text,
+ * `lapse` is a separate field of the request.
+ */
 export const grant = orShape<{ nanos: bigint; lapses?: boolean }, typeof grantShape>(
   'must be a text such as "100/month"',
   readGrant,
@@ -345,7 +354,7 @@ export const rate = z
 /** The end of a key or a token: after a duration, at a moment, or at the beginning of a day. */
 type End = { afterMs: number } | DayOrTime
 
-/** Returns an end in Unix milliseconds. @param calendar that of the reporting zone */
+/** Converts an end to Unix milliseconds. @param calendar the calendar of the reporting zone */
 export function endsAt(end: End, nowMs: number, calendar: Pick<Calendar, 'startOf'>): number {
   return 'afterMs' in end ? nowMs + end.afterMs : momentOf(end, calendar)
 }

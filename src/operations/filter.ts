@@ -82,7 +82,7 @@ async function findKeyIds(books: Books, key: string, accountId: string | undefin
 
 async function refuseUnknownModel(books: Books, model: string): Promise<void> {
   const models = await books.listModels()
-  // The list lacks models while much of the ledger is not folded (summed into rows for reports).
+  // The list of models is incomplete while much of the ledger is not folded (summed into rows for reports).
   if (models.includes(model) || isFolding(await books.readFolding())) return
   const those = models.length ? `it has ${models.join(', ')}` : 'it has no debits yet'
   throw wrongField('model', `The ledger has no entry of "${model}": ${those}`)

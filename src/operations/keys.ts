@@ -89,7 +89,7 @@ export function tellKey(row: KeyRow, context: KeyView): z.output<typeof keyShape
   }
 }
 
-/** The parts of the context that the description of a key depends on. */
+/** The parts of the context that `tellKey` needs. */
 type KeyView = Pick<Context, 'nowMs' | 'calendar' | 'running'>
 
 const one = (row: KeyRow, context: KeyView) => ({ body: tellKey(row, context), version: versionOfKey(row) })
@@ -125,10 +125,10 @@ const boundOptions = {
   expires: '--expires <time>',
 } satisfies Record<keyof typeof bounds, string>
 
-/** Names every bound of a key, so that a bound that `wishesOf` omits is a type error. */
+/** The wishes with every bound of a key required. So the compiler finds a bound that `wishesOf` leaves out. */
 type WholeWishes = { [Name in keyof Required<KeyWishes>]: KeyWishes[Name] }
 
-/** Converts the fields of a request to the wishes that the books take. */
+/** Converts the fields of a request to the values that the operator wants, in the form that the books take. */
 function wishesOf(asked: KeyFields, context: Context): WholeWishes {
   const {
     label,

@@ -141,11 +141,14 @@ type SumCells = Readonly<Record<string, string | number | null | undefined>>
 type SumWords<Shape extends z.ZodObject> = Pick<Operation, 'id' | 'role' | 'text'> & {
   output: Shape
   tell(total: Total): z.output<Shape> & SumCells
-  /** The columns of CSV that have decimals as texts. */
+  /** The CSV columns whose values are decimal numbers written as texts. */
   amounts: readonly string[]
 }
 
-/** Makes an operation that sums entries, with common groupings and filters. `ledger.totals` is `GET /ledger/totals`. */
+/**
+ * Makes an operation that sums entries. All such operations have the same groupings and filters. The operation
+ * `ledger.totals` has the route `GET /ledger/totals`.
+ */
 function sumOperation<Shape extends z.ZodObject>({ tell, amounts, ...words }: SumWords<Shape>): Operation {
   const command = words.id.replace('.', ' ')
   const rowsOf = async (context: Context, input: TotalsInput) => (await sumTotals(context, input)).map(tell)

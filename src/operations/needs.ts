@@ -13,18 +13,21 @@ const [hourMs, dayMs] = [3_600_000, 86_400_000]
 export const needLimits = {
   /** An account is listed if its credit lasts for less than this, at the rate of the last week. */
   dryMs: 3 * dayMs,
-  /** The shortest time over which a rate of spend is computed. An hour of trials in a new account is not a rate. */
+  /**
+   * The shortest time over which a rate of spend is computed. One hour of trials in a new account says nothing about
+   * later spend.
+   */
   spendingMs: dayMs,
   unusedMs: 90 * dayMs,
   /** An hour is listed if it cost this many times as much as the same hour a week ago. */
   leapTimes: 3n,
-  /** The least cost of the hour a week ago in that comparison: a smaller cost counts as this much. */
+  /** In that comparison, a smaller cost of the hour a week ago counts as this much. */
   tinyNanos: nanosPerCredit,
   /** An upstream account is listed if it is not ready for this long. */
   coolingMs: 10 * 60_000,
   /**
-   * An upstream account is listed after this many failures in a row. One is too few, because the account may then get
-   * no further request for days.
+   * An upstream account is listed after this many failures in a row. One failure is too few, because the account may
+   * get no further request for days after it.
    */
   failuresMin: 3,
   certificateMs: 21 * dayMs,
@@ -62,7 +65,7 @@ export type NeedFacts = {
     fromMs: number
     spentNanos: bigint
     weekAgoNanos: bigint
-    /** Whether anything was spent around that hour. A store that is a few days old has nothing to compare with. */
+    /** Whether anything was spent around that hour a week ago. If the store is only a few days old, nothing was. */
     hasWeekAgo: boolean
     key: (NamedKey & { spentNanos: bigint }) | undefined
   }[]
@@ -91,7 +94,7 @@ export type NeedFacts = {
 
 type NeedSeverity = 'bad' | 'warn' | 'note'
 
-/** A line that a rule makes. @property subject distinguishes it from other lines of the rule */
+/** A line of the list, as its rule makes it. @property subject distinguishes the line from others of the same rule */
 type FoundNeed = {
   subject: string
   severity: NeedSeverity
@@ -102,14 +105,17 @@ type FoundNeed = {
   command: string
 }
 
-/** A rule. The role finance sees only rules about money (Y22). `rest` has page and text for lines beyond `linesMax`. */
+/**
+ * A rule. The role finance sees only rules about money (Y22). `rest` has the link and the text of the line that counts
+ * the lines beyond `linesMax`.
+ */
 type NeedRule = {
   about: 'money' | 'operation'
   rest?: readonly [link: string, words: string]
   find(facts: NeedFacts): FoundNeed[]
 }
 
-/** Matches the causes in the log if a provider refuses our account: an invalid key, no credit, or no permission. */
+/** Matches the causes that are logged if a provider refuses our account for its key, its credit or its permissions. */
 const refusals = /^upstream_(?:401|402|403|account_(?:key|spent|denied))$/
 
 /** All rules. Within a rule the worst lines come first. */
@@ -330,7 +336,9 @@ export function listNeeds(facts: NeedFacts): Need[] {
   return worstFirst(lines)
 }
 
-/** Merges the lists of all servers. Of a line that several servers have, the one with the earliest `since` is taken. */
+/**
+ * Merges the lists of all servers. If several servers list the same line, the one with the earliest `since` is kept.
+ */
 export function mergeNeeds(lists: readonly (readonly Need[])[]): Need[] {
   const lines = new Map<string, Need>()
   for (const one of lists.flat()) {
@@ -386,7 +394,7 @@ function isLongLeft({ failures, sinceMs }: NeedyService, nowMs: number): boolean
   return failures >= needLimits.failuresMin && nowMs - sinceMs >= needLimits.coolingMs
 }
 
-/** Selects one service of each upstream account: the one that stopped being ready first. */
+/** Keeps one service for each upstream account, the one that stopped being ready first. */
 function byAccount(services: readonly NeedyService[]): NeedyService[] {
   const groups = Map.groupBy(services, nameOf)
   return [...groups.values()].map((rows) => rows.reduce((first, one) => (one.sinceMs < first.sinceMs ? one : first)))
@@ -413,7 +421,8 @@ function sayTime(ms: number): string {
 }
 
 /**
- * Makes the line of a spent budget. `kind` is the command whose `set` changes it, `begins` the text before "budget".
+ * Makes the line of a spent budget. The command `triwire KIND set` changes the budget. The text of the line starts with
+ * `begins`.
  */
 function spentNeed(one: SpentBudget, kind: 'account' | 'person' | 'key', begins: string, link: string): FoundNeed {
   return {

@@ -163,7 +163,9 @@ function describeOperation(one: Operation): Described {
   }
 }
 
-/** A part of the document with a schema. @property hint the name of the schema's component if it has no title */
+/**
+ * A part of the document that contains a schema. @property hint the name of the schema's component if it has no title
+ */
 type SchemaPlace = { hint: string; in: { schema: OpenApiSchema } }
 
 /** Lists the schemas of an operation: those of parameters, body and answers. */
@@ -217,7 +219,8 @@ function toSchema(schema: z.ZodType, io: 'input' | 'output'): OpenApiSchema {
 type Overriding = { zodSchema: z.core.$ZodTypes; jsonSchema: z.core.JSONSchema.BaseSchema }
 
 /**
- * Shows fields in the shape of answers. Read-only members are not required, so that requests use the same component.
+ * Gives a field of requests the shape that it has in answers. Read-only members are not required, so that requests and
+ * answers can use the same component.
  */
 function override({ zodSchema, jsonSchema }: Overriding): void {
   const shared = field.sharedShapes.get(zodSchema)
@@ -316,7 +319,7 @@ const locationHeader = {
   schema: { type: 'string', format: 'uri-reference' },
 }
 
-/** Describes content that has no schema here. */
+/** Describes an answer whose content has no schema in the document. */
 function mediaOf(media: readonly string[]) {
   const content = media.map((type) => [type, { schema: type === 'application/json' ? {} : { type: 'string' } }])
   return { description: 'The answer as it is produced.', content: Object.fromEntries(content) }
@@ -330,7 +333,7 @@ function problemResponses(one: Operation): Described['responses'] {
   }
   const content = {
     'application/problem+json': { schema: problemSchema },
-    // Errors in a wire's own form have no schema here. Their statuses are the same.
+    // A wire may return errors in its own form, which has no schema in the document. The statuses are the same.
     ...(one.media?.includes('application/json') && { 'application/json': { schema: {} } }),
   }
   return Object.fromEntries(

@@ -39,11 +39,14 @@ export type Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.
   /** The operation in one sentence, which is also its help on the command line. */
   text: string
   cli: readonly Face[]
-  /** The media types of an answer that is not the JSON of `output`. A wire that makes it makes the errors too. */
+  /**
+   * The media types of the answer, if it is not the JSON of `output`. A wire that makes the answer also makes the
+   * errors.
+   */
   media?: readonly string[]
-  /** Whether the body may be as large as a client's request, because it may contain one. */
+  /** Whether the body may be as large as the request of a client, because it may contain such a request. */
   isLarge?: boolean
-  /** Media types of further forms of the answer. */
+  /** The media types of other forms in which a caller can get the answer. */
   texts?: readonly string[]
   /** Returns the whole list as comma-separated values, if the operation has that form. */
   csv?(context: Context, input: z.output<Input>): AsyncIterable<string>
@@ -51,7 +54,10 @@ export type Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.
   atOnce?: number
   /** The source of the answer if it is not the store. These operations work while the store does not respond. */
   asks?: 'server' | 'configuration'
-  /** The answer combines all servers of the store that can be reached. A header names the servers that cannot. */
+  /**
+   * The answer combines the answers of all servers that share the store. A header names the servers that did not
+   * respond.
+   */
   isOfAll?: true
   run(context: Context, input: z.output<Input>): Promise<OperationResult<z.output<Output>>>
 }
@@ -101,9 +107,12 @@ export type Face = {
   fixed?: Readonly<Record<string, unknown>>
   /** The help of the command, if it differs from `text` of the operation. */
   text?: string
-  /** Converts typed texts, by field. @throws RangeError with a message for people */
+  /**
+   * Functions that convert the text typed for a field, by the name of the field. @throws RangeError with a message for
+   * people
+   */
   reads?: Readonly<Record<string, (text: string) => string>>
-  /** Arguments that are the path of a file whose text is the value. */
+  /** Arguments that are paths of files. The text of the file becomes the value of the field. */
   files?: readonly string[]
   /** The number of rows of a list that are printed by default. */
   rows?: 'all' | number
@@ -150,9 +159,15 @@ export type Running = {
   listNeeds(): Promise<readonly Need[]>
   /** The demo of the console. */
   demo: DemoDesk
-  /** The nano-credits of a key's or its person's budget that running requests hold, as far as this process knows. */
+  /**
+   * Returns how much of the budget of a key, or of its person, running requests hold. The amount is in nano-credits, as
+   * far as this process knows.
+   */
   heldOf(keyDigest: string, whose?: 'bounds' | 'personBounds'): bigint
-  /** Nano-credits of people's budgets that running requests hold, by person id. People without holds may be missing. */
+  /**
+   * Returns how many nano-credits of each person's budget running requests hold, by person id. People without holds may
+   * be missing.
+   */
   heldByPeople(): ReadonlyMap<string, bigint>
   /** Whether the store has keys of another gateway, as far as this process knows. */
   hasForeignKeys(): boolean
@@ -162,20 +177,24 @@ export type Running = {
   rememberedSinceMs(): number
   /** Returns the last requests in memory after a place, in the order of `compareRows`. */
   listRequests(which: RequestFilter, limit: number, beyond?: RequestPlace): Promise<RequestRow[]>
-  /** Returns those of the request ids whose requests are in memory. */
+  /** Returns the given ids without those whose requests are not in memory. */
   findRequests(ids: readonly string[]): Promise<ReadonlySet<string>>
-  /** Yields events as they occur, until the reader ends it. @param lastEventId the last event that was read before */
+  /**
+   * Yields events as they occur, until the reader stops. @param lastEventId the last event that the reader got before
+   */
   watch(lastEventId: string | undefined): AsyncIterable<string>
   readStatus(): Promise<Status>
   readHolds(): Promise<Holds>
-  /** The names of servers of the store that did not respond when all were last asked. */
+  /** The names of the servers with this store that did not respond when all of them were last asked. */
   listUnreached(): readonly string[]
   /**
-   * Writes counters of free requests, and measured times, to the store, if it responds quickly.
+   * Writes the counts of requests that cost nothing, and measured times, to the store, if the store responds quickly.
    * @returns whether the store now has all figures of this server
    */
   writeTraffic(): Promise<boolean>
-  /** Applies a command to the selected accounts. @returns their new state; an empty list if none matches */
+  /**
+   * Applies a command to the selected upstream accounts. @returns their new states; an empty list if no account matches
+   */
   steer(steering: SteeringWord, place: UpstreamPlace): Promise<readonly UpstreamState[]>
   translate(asked: TranslationAsked): Promise<TranslationTold>
   listClients(): Promise<readonly ClientRow[]>
@@ -196,14 +215,14 @@ export type SetupAsked = {
   model: string | undefined
   wire: ClientWire | undefined
   url: string | undefined
-  /** Whether an owner of a key asks, who may not see the wire of a model (ruling X14). */
+  /** Whether the caller is an owner of a key. Owners may not see the wire of a model (ruling X14). */
   isOwner: boolean
   /** The models that the owner's key may name; undefined if it may name every model. */
   models: readonly string[] | undefined
 }
 
 /**
- * A request that the gateway serves for an account without a key in the request.
+ * A request that the gateway serves for an account, although the request has no key.
  * @property keyDigest the key that is billed and whose limits apply; undefined if there is no such key
  */
 export type Play = {
@@ -215,11 +234,13 @@ export type Play = {
 }
 
 export type OperationResult<T> =
-  /** `isNew` is false if a creation repeats an earlier one. `version` is that of an object that can be edited. */
+  /**
+   * `isNew` is false if a creation repeats an earlier one. `version` is the version of the object, if it can be edited.
+   */
   | { body: T; isNew?: boolean; version?: string; session?: SessionCookie }
   /**
    * @property next the place after which the next page begins; undefined on the last page
-   * @property away on the last page: months whose rows would follow, but are in the files of archives
+   * @property away only on the last page: the months whose rows would follow, but which are now in archive files
    */
   | { items: readonly T[]; next?: readonly (string | number)[] | undefined; away?: readonly string[] | undefined }
   /** A text that is not JSON. @property name a file name for it */
@@ -228,7 +249,7 @@ export type OperationResult<T> =
   | { rows: AsyncIterable<object> }
   /** A stream of events without an end. */
   | { events: AsyncIterable<string> }
-  /** A request that the gateway serves like one of a client. */
+  /** A request that the gateway serves like the request of a client. */
   | { play: Play }
 
 /** A cookie to set, or to remove. */

@@ -74,7 +74,7 @@ type OwnScope = { accountId: string; keyIds?: string[] }
 /** Finds the scope of a caller. @param person only for a lead: limits the scope to this person of the account */
 type FindScope = (context: Pick<Context, 'books' | 'who'>, person?: string) => Promise<OwnScope>
 
-/** Returns all keys of the presented key's person, and all keys of its line of rotations. */
+/** Returns the keys of the person who has the presented key, and the keys before and after it in its rotations. */
 export const findOwn: FindScope = async ({ books, who }) => {
   const { key, account } = ownerOf(who)
   const ofLine = await books.listLine(key.scope)

@@ -73,7 +73,7 @@ const options = {
   rpm: '--rpm <count>',
 }
 
-/** Names every field of a person, so that a field that is omitted below is a type error. */
+/** The wishes with every field of a person required. So the compiler finds a field that `wishesOf` leaves out. */
 type WholePersonWishes = { [Name in keyof Required<PersonWishes>]: PersonWishes[Name] }
 
 function wishesOf(asked: z.output<z.ZodObject<typeof fields>>): WholePersonWishes {

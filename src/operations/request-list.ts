@@ -2,10 +2,13 @@ import { formatCsvTable } from './csv.ts'
 import { type RequestRow, requestRow } from './live-shapes.ts'
 import type { RequestPlace } from './rows.ts'
 
-/** A page of requests, the latest first. The next page begins after `end`; undefined if there is no next page. */
+/** A page of requests, the latest first. The next page begins after `end`, which is undefined on the last page. */
 export type RequestPage = { rows: RequestRow[]; end: RequestPlace | undefined }
 
-/** Reads the page after a place. @param limit the most rows; a search that takes too long returns fewer and an `end` */
+/**
+ * Reads the page after a place. @param limit the most rows; a search that takes too long returns fewer rows and an
+ * `end`
+ */
 export type ReadRequests = (limit: number, beyond: RequestPlace | undefined) => Promise<RequestPage>
 
 /** The values by which requests can be sorted. */
@@ -26,7 +29,9 @@ export const requestSorts = names.flatMap((name) => [`-${name}` as const, name])
 
 type RequestOrder = (typeof requestSorts)[number]
 
-/** The most requests that are sorted. Neither memory nor ledger has an index of these values, so all rows are read. */
+/**
+ * The most requests that are sorted. Neither memory nor ledger has an index of the values above, so all rows are read.
+ */
 export const sortedMax = 5_000
 /** The number of requests in one read, and the most reads. Matches may be rare in a long ledger. */
 const [rowsAtOnce, readsMax] = [500, 20]
@@ -68,7 +73,10 @@ function flatten({ account, key, ...row }: RequestRow) {
   }
 }
 
-/** Formats all matching requests as CSV. If they are not sorted by time, only those that `sortLast` returns. */
+/**
+ * Formats all matching requests as CSV. If the order is not by time, it formats only the requests that `sortLast`
+ * returns.
+ */
 export async function* exportRequests(read: ReadRequests, sort: RequestOrder): AsyncIterable<string> {
   // The first page is read before any output, so that an invalid query is reported instead.
   const first =

@@ -170,8 +170,8 @@ async function lastRequests(
 ): Promise<RequestPage> {
   const recent = await context.running.listRequests(filter, limit + 1, beyond)
   const last = recent[limit - 1]
-  // Memory has all requests since `rememberedSinceMs`. It keeps requests without an account apart, so `recent` may also
-  // have older ones. A page that reaches back further must read the ledger too.
+  // Memory has all requests since `rememberedSinceMs`. It keeps requests without an account separately, so `recent` may
+  // also have requests that are older than that. A page that reaches back further must read the ledger too.
   const isWhole = last !== undefined && Date.parse(last.at) > context.running.rememberedSinceMs()
   if (context.running.isAlone && isWhole && recent.length > limit)
     return { rows: recent.slice(0, limit), end: placeOf(last) }

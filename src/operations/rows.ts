@@ -80,7 +80,7 @@ export function toTokens(tokens: Tokens) {
   }
 }
 
-/** The token fields of answers with null, for requests without token counts. */
+/** The token fields of answers, all null, for requests without token counts. */
 export const noTokens: Record<keyof ReturnType<typeof toTokens>, null> = {
   input_tokens: null,
   cache_read_tokens: null,

@@ -42,7 +42,7 @@ const ownShape = field.named('OwnStatement', {
 
 const media = { csv: 'text/csv; charset=utf-8', html: 'text/html; charset=utf-8' } as const
 
-/** Operations that return statements. All operators may use them: viewers see the entries anyway (ruling Y22). */
+/** Operations that return statements. All operators may use them, because even viewers see the entries (ruling Y22). */
 export const statementOperations = [
   operation({
     id: 'statement.show',

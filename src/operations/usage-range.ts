@@ -115,7 +115,7 @@ export async function readOnly(books: Books, calendar: Calendar, input: WordInpu
   return only
 }
 
-/** Returns the names of the accounts and keys in groups, by id. */
+/** Returns the names of the accounts, keys and people in the groups, by id. */
 export async function namesOf(books: Books, by: readonly UsageGrouping[], groups: readonly (readonly string[])[]) {
   const idsOf = (name: UsageGrouping) => [
     ...new Set(by.includes(name) ? groups.map((of) => of[by.indexOf(name)]!) : []),

@@ -13,10 +13,13 @@ import { namesOf, rangeFields, rangeFlags, readOnly, readRange, wordFields, word
 /** The most accounts in one read of figures, and the number of accounts in one read of ledger entries. */
 const [accountsMax, accountsOfEntries] = [500, 5_000]
 
-/** The accounts in the first read, and the rows that later reads should have. Larger reads only need more memory. */
+/**
+ * The number of accounts in the first read, and the number of rows that a later read should return. Larger reads only
+ * need more memory.
+ */
 const [accountsAtFirst, rowsAtOnce] = [10, 200]
 
-/** Columns that can have very many values. Their figures are read account by account. */
+/** Columns that can have very many values. Their figures are read for some accounts at a time. */
 const ofOneAccount: readonly UsageGrouping[] = ['account', 'key']
 
 const sums = [
@@ -81,7 +84,7 @@ export const usageTable = operation({
   run: async (context, input) => ({ rows: await openTable(context, input) }),
 })
 
-/** Opens the rows for the requested range, or for the current month. @throws ProblemError */
+/** Reads the rows of the table for the requested range, or for the current month. @throws ProblemError */
 async function openTable({ books, nowMs }: Context, input: TableInput): Promise<AsyncIterable<TableRow>> {
   const zone = await books.readUsageState()
   const calendar = createCalendar(zone)
@@ -172,7 +175,10 @@ async function readWords(books: Books, by: readonly UsageGrouping[], groups: rea
   }
 }
 
-/** Returns the value of a dimension in an entry's labels, such as `project=apollo,team=core`. Empty if it has none. */
+/**
+ * Returns the value of a dimension in an entry's labels, such as `project=apollo,team=core`. Returns an empty text if
+ * the labels lack the dimension.
+ */
 function labelIn(labels: string, dimension: string): string {
   const found = labels.split(',').find((one) => one.startsWith(`${dimension}=`))
   return found?.slice(dimension.length + 1) ?? ''

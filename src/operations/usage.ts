@@ -69,7 +69,9 @@ export const usageInput = z.strictObject({
 
 type Input = z.output<typeof usageInput>
 
-/** The query without the fields that select figures: the caller of `showUsage` passes those as `only`. */
+/**
+ * The fields of a query, except those that select figures. The caller of `showUsage` passes the selection as `only`.
+ */
 type FigureInput = Pick<Input, 'from' | 'to' | 'last' | 'month' | 'bucket' | 'tz' | 'top' | 'by' | 'measures'>
 
 export const usageOperations = [

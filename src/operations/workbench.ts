@@ -100,7 +100,10 @@ export const workbenchOperations = [
   }),
 ]
 
-/** Returns the model of a request for the audit if the catalog has it. Nothing else is recorded (ruling U5). */
+/**
+ * Returns the model that a request names, for the audit. Any text that is not a model of the catalog becomes null
+ * (ruling U5).
+ */
 function modelOf(body: string, models: readonly ModelRow[]): string | null {
   try {
     const { model } = JSON.parse(body) as { model?: unknown }
