@@ -53,8 +53,8 @@ type AdminSideParts = {
 }
 
 /**
- * @property ownAddress a loopback address that only this process uses: set for a worker, and if the listener has no TLS
- *  and is not on loopback
+ * @property ownAddress a loopback address that only this process uses. It is set for a worker. It is also set if the
+ * listener has no TLS and is not on loopback
  */
 type AdminAddresses = { adminAddress: Address; ownAddress: Address | undefined }
 
@@ -155,8 +155,8 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
       const adminAddress = await listen(edge.server, role?.adminListen ?? config.adminListen, { isShared: !!role })
       const { port } = addressBeside(adminAddress)
       const beside = role ? role.number - 1 : 0
-      // Commands of this machine send their tokens to loopback, at the port after the listener's. If the listener's
-      // port is fixed, no other port than the next one will do.
+      // Commands on this machine send their tokens to loopback, to the port after the listener's port. If the
+      // listener's port is fixed, the commands look at no other port.
       const isAsked = isInClear && beside === 0 && config.adminListen.port !== 0
       ownAddress = ownEdge && (await listenBeside(ownEdge.server, port + beside, isAsked))
       const isPlainLocal = isLoopback(adminAddress) && !config.adminTls
@@ -199,7 +199,7 @@ async function listenBeside(server: Edge['server'], port: number, isFixed: boole
   return isFixed ? listening : listening.catch(() => listen(server, { host: '127.0.0.1', port: 0 }))
 }
 
-/** Creates the live events. The gateway that they are about may not exist yet. */
+/** Creates the source of live events. The gateway is passed as a function, because it may not exist yet. */
 export function watchGateway(gateway: () => Gateway): Events {
   return new Events({
     clockMs: () => gateway().clockMs(),

@@ -10,10 +10,12 @@ import { openBooks } from '../store/open-books.ts'
 const demoAccount = 'demo'
 const demoCredit = '10'
 
-/** The demo account, with its new key. A start with the built-in catalog makes it if the store has no account. */
+/**
+ * The demo account, with its new key. A start with the built-in catalog makes the account if the store has no account.
+ */
 export type Demo = {
   key: string | undefined
-  /** The name of the demo account, or of the first account if the store has other accounts. */
+  /** The name of the demo account. If the store has only other accounts, it is the name of the first one. */
   account: string
 }
 
@@ -21,7 +23,8 @@ export type Demo = {
 export const demoCure = `The account "${demoAccount}" is refused here: its ${demoCredit} credits were for the simulator. To let it pay for real models: triwire account credit ${demoAccount} 5 --reference …, then triwire reload.`
 
 /**
- * Finds the demo account if it has only the credit of a first start, which is not for real models (N-F12).
+ * Finds the demo account if it never got more credit than at the first start. That credit is not for real models
+ * (N-F12).
  * @returns its id, or undefined @throws StoreError
  */
 export async function findGift(books: Books): Promise<string | undefined> {
@@ -35,7 +38,7 @@ export async function findGift(books: Books): Promise<string | undefined> {
   }
 }
 
-/** Makes the demo account if the store has no account, as at its first start. @throws StoreError */
+/** Makes the demo account if the store has no account, which is so at the first start. @throws StoreError */
 export async function createDemo(store: StorePlace): Promise<Demo> {
   const { books, close } = await openBooks(store)
   try {

@@ -46,8 +46,8 @@ export async function drainEdge(
     return isHurried() || live() === 0
   }, deadlineMs)
   if (live() > 0) log.event('info', 'drain_cut', { live: live() })
-  // The last bytes of cut answers are being sent. A client that does not read gets no more time than this. Requests
-  // that pass their checks now are cut as well.
+  // The last bytes of cut answers are being sent. A client that does not read them gets at most `cutMs`. Requests that
+  // pass their checks now are cut as well.
   await waitUntil(() => {
     for (const delivery of [...gateway.deliveries]) delivery.shutDown()
     return gateway.deliveries.size === 0 && live() === 0

@@ -118,12 +118,12 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
   })
   // Signals that arrived during the start are handled now (ruling X11).
   takeSignals(heed)
-  // A worker stops if its supervisor has ended. Nobody would replace it, and the next worker could not use its folder.
+  // A worker stops if its supervisor has ended. If it went on, a new worker could not use its folder.
   if (role) process.on('disconnect', () => void stop('supervisor_gone', 0))
 
   function heed(signal: NodeJS.Signals): void {
     if (signal === 'SIGHUP') askReload()
-    // A supervisor may send a signal to the whole process group, and the launcher passes it on. The two count as one.
+    // If a signal is sent to the whole process group, the launcher passes it on too. The two signals count as one.
     else if (stoppingMs !== undefined && clockMs() - stoppingMs > oneSignalMs) server?.hurry()
     // Only SIGTERM gets the delay, which helps load balancers. A SIGINT comes from a person who pressed Ctrl-C.
     else void stop(signal, signal === 'SIGTERM' ? config.timeouts.drainDelayMs : 0)

@@ -40,7 +40,7 @@ export async function prepareStoreOf(
   return async () => {
     const store = await openStore({
       stateDir,
-      // The folder of the spools: workers settle the debits that an ended worker has left there.
+      // The folder with the spools of all workers. A worker settles the debits that an ended worker has left in it.
       spoolsDir: role && dirname(stateDir),
       settleDeadlineMs,
       reporting,

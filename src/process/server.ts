@@ -60,7 +60,10 @@ type ServerParts = {
   clockMs?: () => number
   /** Measures whether the process keeps up, in real time. A test may pass one that reports overload. */
   load?: LoadWatch
-  /** The clock of connections to upstreams, in monotonic milliseconds; separate, as a test's clock may jump. */
+  /**
+   * The clock of connections to upstreams, in monotonic milliseconds. It is separate, because the other clock may jump
+   * in a test.
+   */
   connectionsClockMs?: () => number
   /** The memory of upstream accounts: failures and cooldowns. A test may pass one with its own clock. */
   memory?: PoolMemory
@@ -68,7 +71,10 @@ type ServerParts = {
   recents?: Recents
   /** The most bytes of request bodies in memory. A test sets its own limit. */
   bodiesBytesMax?: number | undefined
-  /** Ids of accounts that count as suspended: with real models, the demo account. The caller may add and remove ids. */
+  /**
+   * Ids of accounts that are treated as suspended, such as the demo account with real models. The caller may add and
+   * remove ids.
+   */
   barred?: ReadonlySet<string> | undefined
   /** The role of this process if it is one of several workers that share the ports. */
   role?: WorkerRole | undefined
@@ -95,7 +101,7 @@ export type RunningServer = {
   reload(config: Config): void
   /** Starts the key commands of a configuration that is not used yet. Resolves when they end or take too long. */
   prepare(config: Config): Promise<void>
-  /** Keeps this configuration in use. Everything that was started for another one ends. */
+  /** Keeps this configuration in use, and ends everything that was started for another configuration. */
   keep(config: Config): void
   /** Checks all deadlines. The ticker calls it four times a second. */
   tick(): void
@@ -265,7 +271,7 @@ function timeOf({ connectionsClockMs = ownTime.clockMs }: ServerParts): Pick<Con
   return { clockMs: connectionsClockMs }
 }
 
-/** The real time, also in tests. Turns of requests divide the computing time of this process by it. */
+/** The real time, also in tests. It measures how requests share the computing time of this process. */
 const ownTime = {
   clockMs: () => performance.now(),
   soon: (act: () => void) => void setImmediate(act),
