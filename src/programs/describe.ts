@@ -11,7 +11,8 @@ const keyReads: Record<NonNullable<Settings['code']>['language'], (text: string)
 
 /**
  * Makes the settings of a program. If no key is given, source texts read the key from a variable.
- * @property note where a person must write the key, if the program reads no variable there
+ * @property note says where a person must write the key, if the settings contain its placeholder because the program
+ * reads no variable
  */
 export function settingsOf(program: Program, access: Access, wire: ClientWire): Settings & { note?: string } {
   const settings = program.settings(access, wire)

@@ -9,13 +9,16 @@ export type Program = {
   wires: readonly ClientWire[]
   /** The context window that the program assumes by default, in words; undefined if it needs none. */
   assumes?: string
-  /** A text that the program must provide before its files are written, and sentences for when it is missing. */
+  /**
+   * A text that the program must provide before its files are written. The sentences are for a person if it provides
+   * none.
+   */
   asks?: { hear(): Promise<string | undefined>; otherwise: string; ifPrinted: string }
   /** The program's names for families of models. The first is for its main work. */
   families?: readonly string[]
   /** Set if the program has a second model for titles and other small work. `family` is its name for such models. */
   small?: { family?: string }
-  /** Set if the program signs in at a gateway of a private network on its own (ruling Y19). */
+  /** Set if the program itself can sign in at a gateway that has a private address (ruling Y19). */
   signsIn?: true
   /** Set if the program runs a command to get a token, and again after a 401. */
   runsTokenCommand?: true
@@ -99,16 +102,21 @@ export type SettingsFile = {
   text: string
   /** In `json` and `toml` files, settings of the user are kept. An `own` file has only our settings and is replaced. */
   format: 'json' | 'toml' | 'own'
-  /** For the path of each list in the settings (`a.b`; empty: the whole file), the key that identifies its entries. */
+  /**
+   * The key that identifies the entries of a list in the settings, by the path of the list (`a.b`). An empty path
+   * stands for the whole file.
+   */
   lists?: Readonly<Record<string, string>>
   /** Paths of settings that an earlier setup may have written. They are removed, except those that `text` has. */
   without?: readonly (readonly string[])[]
 }
 
-/** The context window for programs that require one, if the model's is unknown. Nearly all models accept so much. */
+/**
+ * The context window that is written for programs that require one, if it is unknown. Nearly all models accept so much.
+ */
 export const contextTokens = 128_000
 
-/** The output limit for programs that require one, if the model's is not known. */
+/** The output limit that is written for programs that require one, if it is unknown. */
 export const outputTokens = 8_192
 
 /** Writes a JSON file. Undefined members are omitted. */

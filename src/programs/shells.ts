@@ -5,7 +5,10 @@ export type ShellName = (typeof shellNames)[number]
 /** A word of a command: a text, or a path below the home folder. */
 export type Word = string | { home: string }
 
-/** The characters that end a single-quoted string in PowerShell. Typographic quotes do too. Doubling escapes them. */
+/**
+ * The characters that end a single-quoted string in PowerShell, which include typographic quotes. A doubled quote does
+ * not end it.
+ */
 const powershellQuotes = /['\u2018\u2019\u201a\u201b]/g
 
 const quotes: Record<ShellName, (text: string) => string> = {

@@ -47,7 +47,7 @@ base_url = ${JSON.stringify(`${origin}/v1`)}
 ${tokenCommand ? `auth = { command = ${JSON.stringify(tokenCommand[0])}, args = ${JSON.stringify(tokenCommand.slice(1))} }` : `env_key = "${keyVariable}"`}
 wire_api = "responses"
 `
-  // Settings of an earlier setup are removed: a catalog that it named would not have this model.
+  // Settings of an earlier setup are removed, because the catalog that they name may lack this model.
   return {
     path: '~/.codex/config.toml',
     format: 'toml',
