@@ -47,12 +47,14 @@ export class Register<Value> {
 /** After about this many additions, the values move to a new Map. */
 const addedMax = 64
 
-/** An item that stores its own index in a roster, or undefined outside one. It is in at most one roster. */
+/**
+ * An item of a roster. `place` is its index there, or undefined if it is in no roster. It can be in only one roster.
+ */
 export interface Listed {
   place: number | undefined
 }
 
-/** Items that store their own index, in no order. */
+/** A collection of items that store their own index. It has no order. */
 export class Roster<Item extends Listed> implements Iterable<Item> {
   readonly #items: Item[] = []
 
