@@ -142,8 +142,8 @@ function discover(base: string): object {
 }
 
 /**
- * Returns settings for `opencode auth login URL`. opencode runs the command in them once and stores its output. So the
- * command prints a key, and not a token that is valid for an hour.
+ * Returns settings for `opencode auth login URL`. opencode runs the command in these settings only once and stores the
+ * output. So the command prints a key, and not a token that is valid for an hour.
  */
 function setUpOpencode({ catalog }: Config, base: string): object {
   const models = catalog.entries.map(({ id }) => [id, { name: id }])

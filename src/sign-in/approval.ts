@@ -152,7 +152,10 @@ async function denyByCode(parts: ApprovalParts, request: AdminRequest, action: s
   return notePage('denied')
 }
 
-/** Finds the grant (the program's request) of a typed code. @returns it with the formatted code, or a page */
+/**
+ * Finds the grant (a program's request) by a typed code. @returns the grant with the formatted code, or the page to
+ * show
+ */
 async function findByCode(parts: ApprovalParts, request: AdminRequest, typed: string | null) {
   const address = parts.addressOf(request)
   if (typed === null || typed.trim() === '') return codePage()
@@ -201,7 +204,10 @@ function isLoopbackUri(text: string): boolean {
   )
 }
 
-/** Returns the source for `form-action` of the policy, which cannot contain an IPv6 address (CSP 3 §2.3.1). */
+/**
+ * Returns the source for `form-action` in the content security policy. A source cannot be an IPv6 address (CSP 3
+ * §2.3.1).
+ */
 function targetOf(redirectUri: string): string {
   const { origin, hostname } = new URL(redirectUri)
   return hostname.startsWith('[') ? 'http:' : origin

@@ -74,7 +74,7 @@ export function isSameBrowser(exchange: HttpExchange, browser: string): boolean 
   return sha256Hex(readCookie(exchange, cookie) ?? '') === browser
 }
 
-/** Returns the listener's URL as a browser sees it, without a final slash. Undefined if `Host` is not ours. */
+/** Returns the listener's URL as a browser sees it, without a final slash. Undefined if `Host` names another site. */
 export function baseOf(exchange: HttpExchange, known: KnownSite): string | undefined {
   const site = siteOf(exchange, known)
   const host = exchange.header('host')

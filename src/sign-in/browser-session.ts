@@ -28,10 +28,13 @@ type BrowserSessionParts = {
   nowMs(): number
 }
 
-/** The lifetimes of a browser's session. All three are that of its cookie. */
+/** The lifetimes of a browser's session. All three equal the lifetime of the cookie. */
 const lives = { accessMs: sessionIdleMs, idleMs: sessionIdleMs, absoluteMs: sessionIdleMs }
 
-/** Gives a session to the browser of a person who has signed in. The session is always new (session fixation). */
+/**
+ * Gives a session to the browser of a person who has signed in. The session is always new, which prevents session
+ * fixation.
+ */
 export async function openBrowserSession(
   parts: BrowserSessionParts,
   request: AdminRequest,
@@ -60,7 +63,7 @@ async function openOperator(books: Books, person: RuledPerson) {
   return { role, personId: (await books.identifyOperator(person)).personId }
 }
 
-/** Makes a session with a key for an owner, as for a program. The secret of the key is discarded. */
+/** Makes a session with a key for an owner, in the same way as for a program. The secret of the key is discarded. */
 async function openOwner(books: Books, person: RuledPerson, address: string) {
   if (!isPaid(person)) return sayUnpaid(person)
   const verifier = randomText(43)

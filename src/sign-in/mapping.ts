@@ -26,7 +26,10 @@ type MappingRefusal = { why: 'no_rule' | 'too_many_groups'; text: string }
 /** The first rule that matches, with its number from 1 on; or a refusal. */
 type Mapping<Rule extends RuleConditions> = { rule: Rule; number: number } | MappingRefusal
 
-/** Finds the first rule that matches. If groups are missing, the person is refused only if a rule needs them. */
+/**
+ * Finds the first rule that matches. If the provider sent no list of groups, the person is refused only if a rule needs
+ * it.
+ */
 export function mapPerson<Rule extends RuleConditions>(
   rules: readonly Rule[],
   { groups, email }: PersonFacts,

@@ -34,7 +34,10 @@ type OAuthParts = {
 /** The largest form, in bytes (ruling Y19). */
 const formBytesMax = 16_384
 
-/** While another server asks the provider: the pause between two looks for its result, in ms, and the most looks. */
+/**
+ * If another server already asks the provider, this one waits for that result: the pause between two looks, in ms, and
+ * the most looks.
+ */
 const [lookMs, looksMax] = [150, 40]
 
 /** Makes a response to a program, which must not be cached. */

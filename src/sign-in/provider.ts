@@ -7,7 +7,9 @@ export type PersonIdentity = PersonFacts & {
   issuer: string
   subject: string
   name: string | undefined
-  /** The source of the groups at the sign-in. If a refresh has no groups, it shows whether that is a mistake. */
+  /**
+   * The source of the groups at the sign-in. If a refresh has no groups, this source shows whether that is a mistake.
+   */
   groupsFrom: 'id_token' | 'userinfo' | undefined
   /** The provider's refresh token. It is never shown or sent to a client. */
   refreshToken: string | undefined

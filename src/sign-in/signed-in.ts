@@ -49,7 +49,8 @@ export function createAskAgain(
   ): Promise<Permission> => {
     const base = tickets.open<RenewalBase>(kind, sealed)
     if (!base) {
-      // The provider cannot be asked any more. So the person must sign in again when `offline` has passed.
+      // The provider cannot be asked any more. So the person must sign in again when the time `offline` of the
+      // configuration has passed.
       const isOver = nowMs() >= askedMs + settings().offlineMs
       const why = 'there is no token of the provider, or seal_key is another one'
       return isOver ? { kind: 'no', why, isUnasked: true } : { kind: 'silent', why }

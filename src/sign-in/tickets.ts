@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 
 /**
- * Makes and opens tickets: sealed data that leaves this server and comes back, or data of the provider that is stored.
- * A ticket can be opened on every server of the store, if it is unchanged and of the expected kind.
+ * Makes and opens tickets. A ticket is sealed data that leaves this server and comes back, or that is stored. A ticket
+ * can be opened on every server of the store, if it is unchanged and of the expected kind.
  */
 export type Tickets = ReturnType<typeof createTickets>
 
@@ -28,7 +28,10 @@ export function createTickets(sealKey: Uint8Array, nowMs: () => number) {
     return Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64url')
   }
 
-  /** Opens a ticket. @returns the value; undefined if the ticket is not ours, changed, of another kind or expired */
+  /**
+   * Opens a ticket. @returns the value; undefined if we did not make the ticket, or it was changed, is of another kind
+   * or has expired
+   */
   function open<T>(kind: string, ticket: string | undefined | null): T | undefined {
     const bytes = Buffer.from(ticket ?? '', 'base64url')
     if (bytes.length <= ivBytes + tagBytes) return undefined

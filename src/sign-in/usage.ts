@@ -49,7 +49,10 @@ export function tellFree({ dayNanos, weekNanos, monthNanos }: FreeUse, currency:
   }
 }
 
-/** Returns rounded hundredths. A refund could make them negative, which clients refuse, so 0 is the least. */
+/**
+ * Converts nano-credits to hundredths of a credit, rounded. A refund could make them negative, which clients refuse, so
+ * 0 is the least.
+ */
 function cents(nanos: bigint): number {
   return Math.max(0, Number((nanos + 5_000_000n) / 10_000_000n))
 }
