@@ -4,7 +4,7 @@ import { Rejection } from './prompt.ts'
 
 /*
  * The messages wire as two clouds serve it. The path has the model and whether a stream is requested, and the body has
- * the version. One of them streams in binary frames. The simulator shares no code with what it tests.
+ * the version. One of the clouds streams in binary frames. The simulator shares no code with what it tests.
  */
 
 /** The media type of a stream in frames (smithy.io/2.0/aws/amazon-eventstream.html, November 2026). */
@@ -34,7 +34,10 @@ export function readCloudPath(path: string): CloudPath | undefined {
   return undefined
 }
 
-/** Converts the body to that of the wire. @throws Rejection for members that the cloud refuses, or that are missing */
+/**
+ * Converts the body to the form that the wire has elsewhere. @throws Rejection for members that the cloud refuses, or
+ * that are missing
+ */
 export function openEnvelope(json: unknown, { model, isStream, omits }: CloudPath): unknown {
   const body = asObject(json)
   if (!body) return json

@@ -57,7 +57,10 @@ function lastTurn(prompt: Prompt): PromptTurn {
 
 const wrapped = /^\s*<([\w-]+)>[\s\S]*<\/\1>\s*$/
 
-/** Returns the user's last text in a turn. An agent's text in a tag is used only if the turn has no other text. */
+/**
+ * Returns the user's last text in a turn. A text in a tag comes from an agent, so it is used only if the turn has no
+ * other text.
+ */
 function ownText(turn: PromptTurn): string {
   const said = turn.texts.filter((text) => text.trim() !== '')
   const own = said.findLast((text) => !wrapped.test(text))

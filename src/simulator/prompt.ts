@@ -68,10 +68,10 @@ export type SimulatedReply = {
   calls: ReplyCall[]
   finish: 'stop' | 'stop_sequence' | 'length' | 'tool_calls'
   stopSequence: string | undefined
-  /** A finish reason of the wire from a script, which replaces `finish`. */
+  /** The finish reason that a script sets, in the words of the wire. It replaces `finish`. */
   rawFinish: string | undefined
   counts: UsageCounts
-  /** A usage object of the wire from a script. `none`: no usage is sent. */
+  /** The usage object that a script sets, in the form of the wire. `none`: no usage is sent. */
   rawUsage: Record<string, unknown> | 'none' | undefined
 }
 

@@ -6,8 +6,9 @@ type SampleSchema = Record<string, unknown>
 const depthMax = 6
 
 /**
- * Returns a small valid value of a JSON schema: a constant, an enum value or a default, or else a minimal one. The same
- * schema always gives the same value. For patterns, the forms in `patternCandidates` are tried.
+ * Returns a small valid value of a JSON schema. It is a constant, an enum value or a default if the schema has one, or
+ * else a minimal value. The same schema always gives the same value. For patterns, the forms in `patternCandidates` are
+ * tried.
  */
 export function sampleSchema(schema: unknown, name = 'value'): unknown {
   return sample(asObject(schema) ?? {}, { root: asObject(schema) ?? {}, name, depth: 0 })

@@ -158,7 +158,10 @@ function explain(
   return sentences.join('\n')
 }
 
-/** Returns the mistakes of an issue; for a union, those of the branch that fits best. An unknown key has its own path. */
+/**
+ * Returns the mistakes of an issue. If the issue is about a union, it returns the mistakes of the branch that fits
+ * best. An unknown key has its own path.
+ */
 function deepest(issue: Issue, above: PropertyKey[]): { path: PropertyKey[]; message: string }[] {
   const path = [...above, ...issue.path]
   if (issue.code === 'unrecognized_keys') {

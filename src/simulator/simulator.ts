@@ -53,7 +53,7 @@ export type SimulatorOptions = {
   strict?: boolean
   /** The wires by path, for a provider whose paths differ from the usual paths of the wires. */
   paths?: Readonly<Record<string, SimulatorWire>>
-  /** The shortest prefix that prompt caches keep: 64 tokens, or that of the vendors. */
+  /** The shortest prefix that prompt caches keep: 64 tokens, or the minimum that the vendors have. */
   promptCache?: 'short' | 'vendors'
   clock?: () => number
   newId?: (prefix: string) => string
