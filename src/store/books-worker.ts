@@ -13,7 +13,7 @@ const port = parentPort!
 const place = workerData as BooksPlace
 const calendar = createCalendar((place.engine === 'sqlite' && place.zone) || utc)
 let opened: Promise<BookStore & { close(): unknown }> | undefined
-/** The time of the last call, from the caller's clock: in a test, that clock is not the system's. */
+/** The time of the last call by the caller's clock, which is not the system's clock in a test. */
 let askedMs = 0
 
 port.on('message', async (asked: BooksCall | 'close') => {

@@ -18,7 +18,7 @@ export const demoActor = 'demo'
 const days = 30
 const [hourMs, dayMs, weekMs] = [3_600_000, 86_400_000, 7 * 86_400_000]
 
-/** Each account, with the credits of its first invoice and of each weekly one. */
+/** Each account, with the credits of its first invoice and of each weekly invoice after it. */
 const accounts = [
   ...([
     ['acme', 60, 40],
@@ -33,7 +33,7 @@ const accounts = [
     ['tyrell', 20, 0],
   ] as const),
 ] as const
-/** This account soon runs out of credit: four days before the end it gets credit for five days. */
+/** This account soon runs out of credit, because four days before the end it gets credit for five days. */
 const dry = { account: 'tyrell', credits: 20, hour: (days - 4) * 24, lastsDays: 5 }
 const labels = ['ci', 'laptop', 'nightly'] as const
 
@@ -63,8 +63,8 @@ const rates = {
 type DemoKey = { accountId: string; account: string; keyId: string; label: string }
 
 /**
- * Makes a store with thirty days of activity that end at `nowMs`, with the books and posting of a server. After each
- * simulated hour it lets other work run.
+ * Makes a store with thirty days of activity that end at `nowMs`. The entries are made by the code that a server uses.
+ * After each simulated hour it lets other work run.
  * @param path a file that does not exist yet
  * @throws StoreError
  */

@@ -85,7 +85,10 @@ export async function openServingBooks(store: StorePlace, nowMs: () => number, z
   }
 }
 
-/** Opens the books of a database on the serving thread. They do not block it, because the database does the work. */
+/**
+ * Opens the books of a database on the serving thread. The books do not block the thread, because the database does the
+ * work.
+ */
 async function openSilentBooks(
   store: DatabasePlace,
   zone: Zone | undefined,

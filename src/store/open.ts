@@ -49,8 +49,8 @@ export async function readReplicas(store: StorePlace): Promise<ReplicaRow[]> {
 }
 
 /**
- * Explains why a server would not start with this store, and names the key of the configuration. Undefined if it would.
- * For PostgreSQL it only checks the server's folder.
+ * Explains why a server would not start with this store, and names the key of the configuration. Undefined if the
+ * server would start. For PostgreSQL it only checks the server's folder.
  */
 export async function startMistake({
   store,

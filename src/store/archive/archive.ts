@@ -330,8 +330,8 @@ async function seal(store: ArchiveStore, wishes: ArchiveWishes): Promise<Archive
   const { before } = neighbours(await run(readArchives(dialect)), month)
   await writeArchive(file, header, pieces(store, ranges, wishes))
   const counts = countOf(ranges)
-  // Until the month is sealed, the digest is a random id of this command. So two commands at once cannot mix their
-  // rows.
+  // Until the month is sealed, the digest is a random id of this command. So two commands that run at the same time
+  // cannot mix their rows.
   const begun: Archive = {
     ...{ month, timeZone: header.timeZone, fromMs: oldestMs, untilMs: header.untilMs },
     ...{ state: 'sealing', file, fileDigest: '', sealsDigest: '', indexDigest: '', digest: randomUUID(), ...counts },
@@ -383,7 +383,7 @@ async function move(
   return archive
 }
 
-/** @param isHeld false if another command has changed the archive since */
+/** @param isHeld false if another command has changed the archive since this one read it */
 function refuseBusy(month: string, isHeld: boolean): void {
   if (!isHeld)
     throw new StoreError(`another command is working on ${month}: wait until it ends, then run this one again`)

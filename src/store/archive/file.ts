@@ -37,7 +37,7 @@ type AccountLine = { account: string; from: number; to: number; before: string |
 
 export const fileColumns = ['id', ...entryColumns]
 
-/** A part of a file. `writeArchive` makes one line of it. */
+/** A part of a file. `writeArchive` makes one line from each part. */
 export type ArchivePiece =
   | { account: AccountLine }
   | { price: Row }

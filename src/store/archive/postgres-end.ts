@@ -15,7 +15,7 @@ const patienceMs = 60_000
 /** The longest wait for a lock on tables in use, in ms, and the number of tries. Debits wait meanwhile. */
 const [lockMs, triesMax] = [1_000, 10]
 
-/** The SQLSTATE of a wait for a lock that exceeded its limit. */
+/** The SQLSTATE of a statement that waited too long for a lock. */
 const lockNotAvailable = '55P03'
 
 /** Forces the use of the index, even if the planner lacks statistics. The index has an account's entries together. */

@@ -9,7 +9,10 @@ import {
   type Registers,
 } from './end.ts'
 
-/** The sums by which two stores are compared: counts, amounts, and one digest of all entries in any order. */
+/**
+ * The sums by which two stores are compared: counts, amounts, and a digest of all entries that does not depend on their
+ * order.
+ */
 export type Sums = {
   entries: number
   credits: number
@@ -22,8 +25,8 @@ export type Sums = {
 const modulus = 2n ** 256n
 
 /**
- * Adds up entries. The digest is the sum of all entries' digests, modulo 2^256. Each of those covers all columns of its
- * entry. The sum does not depend on the order of the entries, and one entry more or less changes it.
+ * Adds up entries. The digest is the sum of all entries' digests, modulo 2^256. The digest of an entry covers all its
+ * columns. The sum does not depend on the order of the entries, and one entry more or less changes it.
  */
 export class Tally {
   #entries = 0
@@ -56,7 +59,7 @@ export class Tally {
   }
 }
 
-/** Entries refer to rows of these two registers, by this key column. So these registers are copied first. */
+/** Entries refer to rows of these two registers, by the key column given here. So these registers are copied first. */
 const namedBy = { accounts: 'id', prices: 'version' } as const
 
 /** Returns the rows of `from` that are missing in `to` or differ there. */
@@ -93,7 +96,10 @@ function textOf(name: CopiedRegister, row: RegisterRow): string {
   )
 }
 
-/** Returns the ranges still to be copied or compared. @param come by account, the number of the last finished entry */
+/**
+ * Returns the ranges still to be copied or compared. @param come the number of the last entry that was copied or
+ * compared, by account
+ */
 export function rangesBehind(tails: readonly ChainEnd[], come: ReadonlyMap<string, number>): EntryRange[] {
   return tails.flatMap(({ accountId, seq }) => {
     const after = come.get(accountId) ?? 0

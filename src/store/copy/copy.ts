@@ -253,7 +253,9 @@ async function refuseArchived(source: CopySource): Promise<void> {
     )
 }
 
-/** Refuses a target with entries or accounts that the source lacks. An earlier try may have copied some already. */
+/**
+ * Refuses a target with entries or accounts that the source lacks. Entries that an earlier try has copied are accepted.
+ */
 async function refuseOthers(source: CopySource, target: CopyTarget): Promise<void> {
   const refusal = new StoreError(
     `${target.shown} has other accounts or entries than ${source.shown}: name an empty store, or one that was copied from or to this one`,

@@ -3,7 +3,8 @@ import type { RegisterName } from '../../accounts/registers.ts'
 import type { Moved } from '../files/store-error.ts'
 
 /*
- * The two ends of a copy, of either engine. Rows are objects by column name, with integers as bigint.
+ * The two ends of a copy. Each of them may have either engine. Rows are objects by column name, with integers as
+ * bigint.
  *
  * Entries never change, so a range of an account's entries is always read with the same result. A copy may therefore be
  * made in slices while a server writes, or in several tries.

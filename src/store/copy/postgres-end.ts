@@ -25,7 +25,10 @@ const monthsBackMax = 120
 
 const monthMs = 30 * 86_400_000
 
-/** A crash can empty the table of present replicas. Then a replica seen within this time counts as running, in ms. */
+/**
+ * If a crash has emptied the table of present replicas, a replica that was seen within this time, in ms, counts as
+ * running.
+ */
 const tellingMs = 30_000
 
 const types: Readonly<Record<string, string>> = {

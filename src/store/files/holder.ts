@@ -11,7 +11,7 @@ export function holderPathOf(storePath: string): string {
 
 /**
  * Takes the lock of a store, and records that this process has it.
- * @returns the release
+ * @returns a function that releases the lock
  * @throws what `lock` throws
  */
 export function lockAsHolder(path: string, lock: (path: string) => () => void = lockStore): () => void {
@@ -25,7 +25,7 @@ export function lockAsHolder(path: string, lock: (path: string) => () => void = 
 
 /**
  * Records that this process holds the store's lock. If the record cannot be written, for example on a full disk, only
- * `triwire reload` fails: it cannot find the process.
+ * `triwire reload` fails, because it cannot find the process.
  * @returns a function that removes the record, for the release of the lock
  */
 export function noteHolder(path: string): () => void {

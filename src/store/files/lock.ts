@@ -15,7 +15,7 @@ export function lockPathOf(storePath: string): string {
  * Locks a store for one server, because two servers would each keep their own balances (F-P16). The lock is an open
  * transaction on a separate file, so the command line can still use the store. The lock ends with the process, even if
  * the process is killed.
- * @returns the release
+ * @returns a function that releases the lock
  * @throws LockedError; StoreError if the disk is full or fails
  */
 export function lockStore(path: string): () => void {
@@ -35,7 +35,8 @@ export function lockStore(path: string): () => void {
       throw new LockedError(
         `Another triwire server is running on ${path}: stop it first, or name another store with --store`,
       )
-    // For a damaged file, `cureOf` advises to restore a backup. That does not repair a lock file, so it is left out.
+    // For a damaged file, `cureOf` advises to restore a backup. A backup does not repair a lock file, so this advice is
+    // left out.
     const cure = isDamage(error) ? undefined : cureOf(error)
     throw cure ? new StoreError(`${lockPath} ${cure}`, { cause: error }) : error
   }
@@ -57,14 +58,14 @@ function makeLock(lockPath: string, storePath: string): void {
   }
 }
 
-/** Locks a store that exists. @returns the release; undefined if there is no store @throws as `lockStore` */
+/** Locks a store that exists. @returns as `lockStore`; undefined if there is no store @throws as `lockStore` */
 export function lockIfThere(path: string): (() => void) | undefined {
   return isThere(path) ? lockStore(path) : undefined
 }
 
 /**
  * Locks a store.
- * @returns the release; undefined if another server runs on it
+ * @returns as `lockStore`; undefined if another server runs on the store
  * @throws StoreError as `lockStore`
  */
 export function tryLockStore(path: string): (() => void) | undefined {

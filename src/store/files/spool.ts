@@ -10,8 +10,8 @@ import { syncFolderAside } from './sync.ts'
  * The path of the spool: the file beside the database for debits that the database did not take in time. It has one
  * JSON object per line.
  *
- * A line `{"returned":"<request id>"}` names a debit that must be reversed if the database has it (ruling C13). Its
- * client was refused before it was known whether the database has the debit.
+ * A line `{"returned":"<request id>"}` names a debit that must be reversed if the database has it (ruling C13). The
+ * client of that request was refused before it was known whether the database has the debit.
  */
 export function spoolPath(storePath: string): string {
   return `${storePath}.spool`
@@ -32,7 +32,7 @@ export function createSpool(path: string): Spool {
   return {
     append: (debits) => inTurn(() => append(debits.map(encodeDebit))),
     appendReturns: (requestIds) => inTurn(() => note(requestIds.map(encodeReturn))),
-    // Blank lines, as many bytes as some dozens of debits: they prove that the disk takes writes.
+    // Writes blank lines of as many bytes as some dozens of debits, to prove that the disk accepts writes.
     probe: () => inTurn(() => append(['\n'.repeat(65_536)])),
     get isTorn() {
       return isTorn
@@ -146,13 +146,14 @@ async function sizeOf(file: FileHandle): Promise<number> {
 
 /**
  * The content of a spool.
- * @property returns requests whose debits must not be posted, and must be reversed if the database has them
+ * @property returns ids of requests whose debits must not be posted. If the database has such a debit, it must be
+ * reversed
  */
 type Spooled = { debits: Debit[]; returns: string[]; unreadable: number }
 
 /**
- * Reads the spool of an earlier run. `unreadable` counts lines that a crash has torn, whose debits were never
- * acknowledged, and lines that were damaged later.
+ * Reads the spool of an earlier run. `unreadable` counts lines that a crash has left incomplete, and lines that were
+ * damaged later. Debits of incomplete lines were never acknowledged.
  */
 export function readSpool(path: string): Spooled {
   const debits: Debit[] = []
@@ -190,7 +191,7 @@ export function retireSpool(path: string, isWhole: boolean, isHeld = false): str
 export type Recovery = {
   posted: number
   known: number
-  /** Debits that the database had although their clients had been refused (ruling C13). */
+  /** Debits that were reversed, because the database had them although their clients had been refused (ruling C13). */
   returned: number
   rejected: number
   unreadable: number
@@ -200,7 +201,7 @@ export type Recovery = {
 /**
  * Ends a spool after its debits were posted with these results. A spool with unreadable or rejected lines is kept.
  * @param path the path of the spool
- * @param returned the number of debits that were returned
+ * @param returned the number of debits that were reversed
  */
 export function concludeSpool(
   path: string,

@@ -65,7 +65,10 @@ export function explainCalls<T extends object>(of: T, explain: (error: unknown) 
   return Object.fromEntries(parts) as T
 }
 
-/** The fault and its cure, as words that follow the path; undefined if an operator cannot cure it. */
+/**
+ * Returns the fault and its cure, in words that follow the path of the file. Undefined if an operator cannot cure the
+ * fault.
+ */
 export function cureOf(error: unknown): string | undefined {
   return cures.get(resultCode(error) || alike.get((error as NodeJS.ErrnoException).code ?? '') || 0)
 }

@@ -9,7 +9,10 @@ import { type AccountShares, isDirty, keyOf, type Share, ShareBook, sharesOf } f
 import { codeOf } from './trouble.ts'
 
 type DeskOptions = {
-  /** Has a connection for each lane (one call at a time). Lost writes do no harm: commits do not wait for the disk. */
+  /**
+   * Has one connection for each lane, which runs one call at a time. Commits do not wait for the disk, because a lost
+   * write does no harm.
+   */
   database: Transaction
   /** Monotonic milliseconds. */
   clockMs(): number
@@ -25,7 +28,10 @@ type DeskOptions = {
   functions?: { admit: SqlFunction; tell: SqlFunction }
 }
 
-/** A replica as registered in the database. The number alone is not unique: a promoted standby may assign it again. */
+/**
+ * A replica as registered in the database. The number alone is not unique, because a promoted standby may assign it
+ * again.
+ */
 export type Identity = { id: number; startedMs: number }
 
 const patienceMs = 2_000
@@ -36,7 +42,10 @@ const accountsMax = 16
 /** The most shares (figures of one scope) in one call of `tell`, which has the same time limit as other calls. */
 const toldMax = 2_000
 
-/** How long, in ms, changed figures of an account wait for its next ask. They are sent with it, or else alone. */
+/**
+ * How long, in ms, changed figures of an account wait for its next ask. They are sent with that ask, or alone after
+ * this time.
+ */
 const idleMs = 2_000
 
 /** The shortest time between two reports of failures, in ms. */
@@ -85,7 +94,7 @@ export class AdmissionDesk {
   #answeredMs = Number.NEGATIVE_INFINITY
   /** When the database last answered a call of this desk. */
   #admittedMs = Number.NEGATIVE_INFINITY
-  /** Whether an ask was refused because the database had answered no part of the thread since the ask arrived. */
+  /** Whether an ask was refused because the database had answered nothing on this thread since the ask arrived. */
   #isUnheard = false
   /** The accounts whose asks expired while the database answered no call of this desk (a table may be locked). */
   readonly #refused = new Set<string>()
@@ -198,7 +207,7 @@ export class AdmissionDesk {
       this.#isScheduled = false
       this.#fill()
     }
-    // A full call need not wait: more accounts would not fit into it.
+    // A full call need not wait, because more accounts would not fit into it.
     const isFull = this.#due.size - this.#inCalls.intersection(this.#due).size >= accountsMax
     const waitMs = isFull ? 0 : this.#pace.waitMs
     if (waitMs > 0) setTimeout(fill, waitMs)

@@ -97,7 +97,8 @@ async function makeChange<T>(database: Database, change: BookChange<T>): Promise
  */
 async function changeIn<T>(transaction: Transaction, { about, decide }: BookChange<T>): Promise<T> {
   await transaction.query('SELECT pg_advisory_xact_lock($1)', [locks.operators])
-  // Every post shares this lock. Taken exclusively, it keeps posts out while entries dated in the future are corrected.
+  // Every post shares this lock. Here it is taken exclusively, so that nothing is posted while entries dated in the
+  // future are corrected.
   if (about.ahead) await transaction.query('SELECT pg_advisory_xact_lock($1)', [locks.head])
   const facts = await run(transaction, findFacts(dialect, about))
   const { writes, result } = decide(facts)
