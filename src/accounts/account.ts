@@ -75,11 +75,11 @@ export interface Directory {
    * keys are not looked up.
    */
   readonly hasForeignKeys?: boolean
-  /** Looks in memory only. Memory lacks revoked keys, unknown keys and keys that were just created. */
+  /** Finds a key in memory only. Memory lacks revoked keys, unknown keys and keys that were just created. */
   findKnownKey(digest: string): ApiKey | undefined
   /**
-   * Looks in memory, then in the store. A key is therefore valid as soon as the command that created it returns (ruling
-   * R16).
+   * Finds a key in memory, or else in the store. A key is therefore valid as soon as the command that created it
+   * returns (ruling R16).
    * @throws StoreSilent if the store does not answer. Whether the key is valid is then unknown (ruling C5).
    */
   findKey(digest: string): Promise<ApiKey | undefined>
@@ -110,8 +110,8 @@ type AuthenticationParts = {
   /** The current time in Unix milliseconds. */
   nowMs: number
   /**
-   * Whether the address is throttled. Checked before the store is queried, so a throttled address causes no wait
-   * (ruling R16).
+   * Returns whether the address is throttled. It is called before the store is queried, so a throttled address causes
+   * no wait (ruling R16).
    */
   isThrottled(): boolean
   /** Reads access tokens; undefined if there are no sessions. */

@@ -86,8 +86,8 @@ export interface Admission {
   /** Call this once for each request whose key is valid and whose account is active. */
   enter(key: ApiKey): Promise<Entered | AdmissionRefusal>
   /**
-   * Returns the account's present balance, and one of the rate windows of account, key and person: the one with the
-   * fewest places left (ruling R13). Undefined if this process does not know them.
+   * Returns the account's present balance, and the rate window that has the fewest places left (ruling R13). The window
+   * is that of the account, the key or the person. Undefined if this process does not know them.
    */
   look(accountId: string, bounds?: LiveBounds, person?: LiveBounds): Standing | undefined
   /**

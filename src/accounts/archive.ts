@@ -75,7 +75,7 @@ export type ArchivedEntry = {
   amountNanos: bigint
 }
 
-/** A digest of rows in any order: the bitwise XOR of their SHA-256 digests. */
+/** A digest of rows that does not depend on their order. It is the bitwise XOR of their SHA-256 digests. */
 export class DigestSum {
   readonly #sum = Buffer.alloc(32)
   #count = 0

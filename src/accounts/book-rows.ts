@@ -59,9 +59,9 @@ type PageKey = readonly (string | number)[]
 
 export const accountSorts = ['created', '-created', 'name'] as const
 
-/** A request for a page of accounts, which match every given filter and come after a given position. */
+/** A request for a page of those accounts that match every given filter and come after a given position. */
 export type AccountPage = {
-  /** A part of the name in any case, or the beginning of the id. */
+  /** A part of the name in lower or upper case, or the beginning of the id. */
   q?: string | undefined
   state?: AccountRow['state'] | undefined
   /** Only accounts with these ids. */
@@ -85,13 +85,13 @@ export const keyStates = ['revoked', 'expired', 'suspended', 'active'] as const
 
 export type KeyState = (typeof keyStates)[number]
 
-/** A request for a page of keys, which match every given filter and come after a given position. */
+/** A request for a page of those keys that match every given filter and come after a given position. */
 export type KeyPage = {
   accountId?: string | undefined
   personId?: string | undefined
   /** Only keys with these ids. */
   ids?: readonly string[] | undefined
-  /** The beginning of the label, of the visible characters or of the id, in any case. */
+  /** The beginning of the label, of the visible characters or of the id, in lower or upper case. */
   q?: string | undefined
   state?: KeyState | undefined
   /** Only keys of another gateway. */

@@ -184,7 +184,7 @@ export function stepsOf(writes: readonly BookWrite[]): (NewCredit[] | Exclude<Bo
   return steps
 }
 
-/** The account that servers must read again after a write. */
+/** Returns the id of the account that servers must read again after a write. */
 export function accountOf(write: BookWrite): string | undefined {
   if (write.kind === 'insert_account') return write.account.id
   return 'accountId' in write ? write.accountId : undefined
@@ -281,7 +281,10 @@ export function updateAccount(
   }
 }
 
-/** Returns the fields that the change replaces, for the audit trail; undefined if it replaces nothing. */
+/**
+ * Returns the fields that a change replaces, with their values before and after it, for the audit trail. Undefined if
+ * the change replaces nothing.
+ */
 export function whatDiffers(
   before: ActDetails,
   after: ActDetails,
@@ -398,7 +401,8 @@ export function revokeKey(idOrPrefix: string, nowMs: number): BookChange<KeyRow>
 }
 
 /**
- * Bounds apply to the key's whole line of rotations: its predecessors and successors too. Label and expiry do not.
+ * Changes a key. Bounds are changed for all keys that the key replaced by rotation, or that replaced it. Label and
+ * expiry are changed only for this key.
  * @param calendar of the reporting zone, because budgets follow its days
  */
 export function updateKey(
@@ -563,7 +567,7 @@ export function checkLabel(label: string, accountId: string): void {
   if (mayHoldKey(label)) throw new BookError('label_secret', accountId)
 }
 
-/** Makes a new key. @param like the previous key of the line, or the wanted fields of the line's first key */
+/** Makes a new key. @param like the key that is rotated; otherwise the wanted fields of the new key */
 export function issueKey(
   like: Pick<KeyRow, 'accountId' | 'label' | 'ownExpiresMs' | 'bounds'> & { scope?: string },
   nowMs: number,

@@ -189,7 +189,7 @@ export interface Books extends BookReadings {
   as(act: Act): Books
   /** Creates an account. Initial credit is booked with the reference `create:<id>` (ruling C8). */
   createAccount(name: string, creditNanos?: bigint, wishes?: BoundWishes<AccountBounds>): Promise<AccountRow>
-  /** Changes an account. Refused if the act (`as`) names a version other than the present one. */
+  /** Changes an account. The change is refused if the act (see `as`) names an old version. */
   updateAccount(account: string, changes: AccountWishes): Promise<AccountRow>
   findAccount(account: string): Promise<AccountRow>
   /**
@@ -206,7 +206,7 @@ export interface Books extends BookReadings {
   createKey(account: string, wishes?: KeyWishes): Promise<IssuedKey>
   /** Lists the keys of an account, or of all accounts by default. */
   listKeys(account?: string): Promise<KeyRow[]>
-  /** Changes a key. Refused if the act (`as`) names a version other than the present one. */
+  /** Changes a key. The change is refused if the act (see `as`) names an old version. */
   updateKey(key: string, changes: KeyWishes): Promise<KeyRow>
   /** Revokes a key for good. Repeating the call does no harm. */
   revokeKey(key: string): Promise<KeyRow>
@@ -221,7 +221,7 @@ export interface Books extends BookReadings {
    */
   importForeign(plan: ForeignImport): Promise<ForeignCounts>
   createPerson(wishes: PersonWishes): Promise<{ id: string }>
-  /** Changes a person. Refused if the act (`as`) names a version other than the present one. */
+  /** Changes a person. The change is refused if the act (see `as`) names an old version. */
   updatePerson(person: string, wishes: PersonWishes): Promise<PersonRow>
   /** Finds a person by id or external id, or by an e-mail address or name that only one person has. */
   findPerson(person: string): Promise<PersonRow>
@@ -306,7 +306,9 @@ export interface Books extends BookReadings {
   verifyAudit(): Promise<{ findings: string[]; head: string | undefined }>
 }
 
-/** The keys whose spending is summed. `scope` is the id of a line of rotations, an account or a person. */
+/**
+ * The keys whose spending is summed. `scope` is the id of a line (a key with its successors), an account or a person.
+ */
 type SpendScope = { accountId: string; scope: string }
 
 /**
@@ -364,13 +366,16 @@ export interface BookStore {
    * the id of its first key.
    */
   findRotated(scopes: readonly string[]): Promise<ReadonlySet<string>>
-  /** Lists the ids of the keys of a line of rotations. */
+  /** Lists the ids of all keys of a line (a key with its successors). */
   listLine(scope: string): Promise<string[]>
   /** Sums the entries of an account in a month. Reads no other entries. */
   sumMonth(month: StatementMonth): Promise<StatementSums>
   /** Computes the head (the digest of all entries) that `audit` would have made at a past moment. */
   makeHead(momentMs: number): Promise<string>
-  /** Returns the head in all stored statements of a month. Undefined if they were made for another time zone. */
+  /**
+   * Returns the head that the stored statements of a month have in common. Undefined if they were made for another time
+   * zone.
+   */
   findHead(month: string, timeZone: string): Promise<string | undefined>
   /** Returns the header of a closed month's statement. */
   readHeader(accountId: string, month: string): Promise<StatementHeader | undefined>
@@ -419,8 +424,8 @@ export interface BookStore {
   /** Lists records of the audit trail, the newest first. @param beyond only records before this number */
   listAudit(which: AuditFilter & { limit: number; beyond?: number | undefined }): Promise<AuditRow[]>
   /**
-   * Runs a change in one transaction: finds the facts, calls `decide`, and writes the result. Writes of others cannot
-   * come in between. @throws the error of `decide`, with nothing written
+   * Runs a change in one transaction: finds the facts, calls `decide`, and writes the result. No other write can come
+   * in between. @throws the error of `decide`, with nothing written
    */
   change<T>(change: BookChange<T>): Promise<T>
   /** Returns the time of the store, see `Facts`. */

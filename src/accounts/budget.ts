@@ -42,19 +42,19 @@ export function formatBudget({ nanos, per }: Budget): string {
   return formatCredits(nanos) + (per === undefined ? '' : `/${per}`)
 }
 
-/** The window of a budget that contains a moment. */
+/** Returns the window of a budget that contains a moment. */
 export function spanOf(calendar: Calendar, per: BudgetPeriod | undefined, atMs: number): TimeSpan {
   if (per === undefined) return { fromMs: 0, untilMs: neverMs }
   const { startMs, endMs } = calendar.periodOf(atMs, per)
   return { fromMs: startMs, untilMs: endMs }
 }
 
-/** The amount of a budget that is spent at a moment. Returns 0 once the window of `spend` is over. */
+/** Returns how much of a budget is spent at a moment. This is 0 once the window of `spend` is over. */
 export function spentAt(spend: Spend | undefined, nowMs: number): bigint {
   return spend !== undefined && nowMs < spend.untilMs ? spend.spentNanos : 0n
 }
 
-/** When a budget renews, in Unix milliseconds; undefined if it never renews. */
+/** Returns when a budget renews, in Unix milliseconds; undefined if it never renews. */
 export function renewsAt(calendar: Calendar, { per }: Budget, spend: Spend | undefined, nowMs: number) {
   if (per === undefined) return undefined
   return spend !== undefined && nowMs < spend.untilMs ? spend.untilMs : spanOf(calendar, per, nowMs).untilMs

@@ -209,13 +209,15 @@ export class HeadHash {
   }
 
   /**
-   * Adds the next entry. @param correctedMs the moment of a correction, if the entry is one. A head that is made after
-   * this moment covers the correction and all entries before it, whatever their posting times are (amends ruling C15).
+   * Adds the next entry. @param correctedMs the moment of the correction, if the entry is a correction. A head that is
+   * made after this moment covers the correction and all entries before it, whatever their posting times are (amends
+   * ruling C15).
    */
   note(accountId: string, postedMs: number, digest: string, correctedMs?: number): void {
     if (accountId !== this.#accountId) this.#endAccount()
     this.#accountId = accountId
-    // In its account, a correction comes after all entries that it names. So the cut is at the correction entry.
+    // In its account, a correction comes after all entries that it names. So the head covers neither the correction nor
+    // any later entry of the account.
     if (correctedMs !== undefined && correctedMs === this.#cutMs) this.#isCut = true
     const fromMs = Math.min(postedMs, correctedMs ?? postedMs)
     if (this.#isCut || fromMs > this.momentMs) return

@@ -2,8 +2,8 @@ import type { AdmissionRefusal } from './admission.ts'
 import type { KeyBounds } from './key-bounds.ts'
 
 /*
- * Messages between a server and its desk: the part that queries a shared store for the server. A desk may run in
- * another thread, so messages are plain data. They are handled in the order in which they were sent.
+ * Messages between a server and its desk. The desk is the part that queries a shared store for the server. A desk may
+ * run in another thread, so messages are plain data. They are handled in the order in which they were sent.
  */
 
 /** A key or a person with limits of its own (rulings R15, Y20). */

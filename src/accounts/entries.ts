@@ -23,7 +23,7 @@ export type Entry = {
   reference: string | undefined
   /** The bill of a debit; undefined for a credit. */
   bill: Omit<Debit, 'accountId' | 'amountNanos' | 'createdMs' | 'prices' | keyof DetailedDebit> | undefined
-  /** Set if the entry gives a debit back because its client was refused: the origin of that debit (ruling C13). */
+  /** The origin of the debit that this entry gives back, because the client of that debit was refused (ruling C13). */
   returned: (Origin & { requestId: string }) | undefined
   /** The columns that only entries with a digest of form 3 have (chain.ts); undefined in other entries. */
   details: EntryDetails | undefined
@@ -91,20 +91,23 @@ export type Total = {
   billedNanos: bigint
   /** The sum of top-ups and corrections. */
   creditedNanos: bigint
-  /** The sum of the costs in the entries: what providers charge. Debits that were given back count too. */
+  /**
+   * The sum of the costs in the entries, which are the amounts that providers charge. Debits that were given back count
+   * too.
+   */
   costNanos: bigint
   /** The number of debits whose cost is unknown. */
   withoutCost: number
 } & Record<Counter, number>
 
 /**
- * A line of an access log, about a request that was billed or that ended by an error of ours. Other fields may be
- * missing.
+ * A line of an access log, about a request that was billed or that ended by an error of ours. Only the first two fields
+ * are always present.
  */
 export type LogLine = {
   requestId: string
   outcome: string
-  /** The cause of a failure of ours. A debit is given back only if it is `ledger_unsettled` (ruling C13). */
+  /** The cause of a failure of ours. A debit is given back only if the cause is `ledger_unsettled` (ruling C13). */
   cause?: string | undefined
   /** The billed amount; undefined if nothing was billed. */
   amountNanos?: bigint | undefined
@@ -216,7 +219,7 @@ export function correctionReference(accountId: string, fromSeq: number, toSeq: n
 
 /**
  * Whether an entry was made from a debit. The creation time is not compared, because a retry makes the debit again at a
- * later time. Missing parts are not compared either: spool lines of the first release have no origin.
+ * later time. Missing parts are not compared either, because spool lines of the first release have no origin.
  */
 export function isSame({ accountId, amountNanos, bill, details }: Entry, debit: Debit): boolean {
   return (

@@ -109,7 +109,10 @@ function readDetails(row: Record<string, unknown>): EntryDetails | undefined {
   return Object.fromEntries(details)
 }
 
-/** Columns that a return (the entry that gives a debit back) copies from its debit. Sums by them then come to zero. */
+/**
+ * Columns that a return (the entry that gives a debit back) copies from its debit. So sums by these columns come to
+ * zero.
+ */
 const returnedColumns = [
   'outcome',
   'list',

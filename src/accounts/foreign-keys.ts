@@ -87,7 +87,10 @@ export type ForeignCounts = {
 /** The most keys in one import. During the import, no other change of the books can be made. */
 export const foreignKeysMax = 10_000
 
-/** The most people to look up by id, because the length of a statement is limited. If there are more, all are read. */
+/**
+ * The most people to look up by id, because the length of a statement is limited. If there are more, all people of the
+ * store are read.
+ */
 const namedPersonsMax = 1_000
 
 /**

@@ -4,19 +4,19 @@ import { formatCredits } from './credit.ts'
 import { mayHoldKey } from './keys.ts'
 
 /*
- * The bounds of accounts, and the bounds that make a key narrower than its account (ruling R15). All keys of a line of
- * rotations are one scope, whose id is the id of the first key. They have the same bounds and spend the same budget.
- * The scope of an account or a person is its own id.
+ * The bounds of accounts, and the bounds that make a key narrower than its account (ruling R15). A key and its
+ * successors by rotation are one scope, which has the id of the first key. All these keys have the same bounds and
+ * spend the same budget. The scope of an account or a person is its own id.
  */
 
-/** A field is undefined if the key has no such limit. */
+/** The bounds of a key. A field is undefined if the key has no such bound. */
 export type KeyBounds = {
   budget: Budget | undefined
   requestsPerMinute: number | undefined
   /** Ids and aliases as clients write them. An entry that ends in `*` stands for all models with that prefix. */
   models: readonly string[] | undefined
   /**
-   * The id of the person who uses the key. It limits nothing, but all keys of a line of rotations share it (ruling
+   * The id of the person who uses the key. It limits nothing, but a key and its successors have the same person (ruling
    * Y21).
    */
   person: string | undefined
@@ -25,7 +25,8 @@ export type KeyBounds = {
   /** Dimensions in which the key's client may choose another label. */
   mayChoose: readonly string[] | undefined
   /**
-   * The id of the key in a system of the operator. Like the metadata, it limits nothing. A line of rotations shares it.
+   * The id of the key in a system of the operator. Like the metadata, it limits nothing. A key and its successors have
+   * the same id.
    */
   externalId: string | undefined
   /** Texts that the operator attaches, by name. Names are sorted. */

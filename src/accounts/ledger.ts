@@ -34,8 +34,8 @@ export type Origin = {
 }
 
 /**
- * The part of an entry that needs a digest of form 3 (docs/ledger.md). After the first such entry, older triwires
- * cannot read the store. A server sets these fields only if its configuration uses the feature that needs them.
+ * The part of an entry that needs a digest of form 3 (docs/ledger.md). After the first such entry, older releases of
+ * triwire cannot read the store. A server sets these fields only if its configuration uses the feature that needs them.
  */
 export type EntryDetails = {
   /** The digest of the price list from which the prices were chosen, if the list has bands, tiers or geographies. */

@@ -118,8 +118,8 @@ type BoundKey = { id: string; scope: string; bounds: KeyBounds; spend: Spend | u
 export type BoundsBook = ReturnType<typeof createBoundsBook>
 
 /**
- * Keeps the limits of all keys that have some, and the debits that count against their budgets but are not in the store
- * yet.
+ * Keeps the limits of all keys that have limits of their own. Also keeps the debits that count against their budgets
+ * but are not in the store yet.
  */
 export function createBoundsBook() {
   const byScope = new Map<string, LiveBounds>()
@@ -147,8 +147,9 @@ export function createBoundsBook() {
   }
 
   /**
-   * Forgets keys that no longer exist. A key is kept while requests of its line run, or while a debit of it is not in
-   * the store. A later call forgets such a key. So call this from time to time, even with an empty list.
+   * Forgets keys that no longer exist. A key is kept while requests of its line (a key and its rotations) run, or while
+   * a debit of it is not in the store. A later call forgets such a key. So call this from time to time, even with an
+   * empty list.
    */
   function forget(gone: readonly string[]): void {
     for (const id of gone) if (byKey.has(id)) leaving.add(id)
@@ -226,7 +227,10 @@ type DirectoryOptions = {
   balances: Pick<Balances, 'set'>
   /** The limits of keys that have limits of their own. */
   bounds: Pick<BoundsBook, 'note' | 'forget'>
-  /** Reads the key with this digest, or everything new in the store. Passes it to `apply` before it resolves. */
+  /**
+   * Reads from the store the key with this digest, or everything that is new. Passes what it read to `apply`, then
+   * resolves.
+   */
   readAgain(digest: string): Promise<void>
   /** The most accounts to keep in memory. With more, the least recently used accounts are forgotten. */
   accountsMax?: number | undefined

@@ -41,7 +41,7 @@ export interface Poster {
    */
   post(debits: readonly Debit[]): Promise<Posted>
   /**
-   * Takes debits back: none of them is tried again. Resolves when the attempt that is under way ends.
+   * Takes debits back, so that none of them is tried again. Resolves when the attempt that is under way ends.
    * @throws if the poster dies first
    */
   withdraw(debits: readonly Debit[]): Promise<Withdrawn>

@@ -102,8 +102,8 @@ export const exportFormats: Record<ExportProvider, ExportFormat> = {
 }
 
 /**
- * Returns the rows of all pages, each with its bucket. A bucket with `usage` or `cost` is itself one row, whose names
- * are in its `group`.
+ * Returns the rows of all pages, each with its bucket. A bucket with `usage` or `cost` is itself one row. The names of
+ * this row are in the bucket's `group`.
  */
 function eachResult(text: string): { bucket: ExportObject; row: ExportObject }[] {
   const rowsOf = ({ group, usage, cost = usage, results }: ExportObject): ExportObject[] =>

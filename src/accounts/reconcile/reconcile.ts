@@ -78,7 +78,9 @@ type ReconcileOptions = {
   isOf(upstream: string | undefined): boolean
   /** Our keys, projects, workspaces and users in the export. Undefined means that all are ours. */
   owners?: ReadonlySet<string> | undefined
-  /** Our models by the export's names, in any case. Needed only if names differ by more than owner and date. */
+  /**
+   * Our models by the export's names, in lower or upper case. Needed only if names differ by more than owner and date.
+   */
   names?: ReadonlyMap<string, string> | undefined
   /** The number of unsuccessful attempts by request, from an access log. An export counts these attempts too. */
   attempts?: ReadonlyMap<string, number> | undefined
