@@ -147,9 +147,9 @@ export function createBoundsBook() {
   }
 
   /**
-   * Forgets keys that no longer exist. A key is kept while requests of its line (a key and its rotations) run, or while
-   * a debit of it is not in the store. A later call forgets such a key. So call this from time to time, even with an
-   * empty list.
+   * Forgets keys that no longer exist. A key is kept while requests of its line (a key with its successors) run. It is
+   * also kept while a debit of it is not in the store. A later call forgets such a key. So call this from time to time,
+   * even with an empty list.
    */
   function forget(gone: readonly string[]): void {
     for (const id of gone) if (byKey.has(id)) leaving.add(id)

@@ -64,7 +64,9 @@ export const registers = {
     expires_ms: optional(number()),
     revoked_ms: optional(number()),
     last_used_ms: optional(number()),
-    /** The id of the first key of its line of rotations. All keys of the line share bounds and spending. */
+    /**
+     * The id of the first key of the line (a key with its successors). All keys of the line share bounds and spending.
+     */
     scope: optional(text()),
     /** The expiry that a person has set for the key. A successor gets it too. */
     own_expires_ms: optional(number()),
@@ -157,7 +159,7 @@ export const registers = {
   },
   /**
    * People who have signed in on a machine (ruling Y20). The store has the digest of the secret in the tokens (as the
-   * digest of the key) and the number of refreshes. It contains no token.
+   * digest of the key) and the number of refreshes. The store has no token.
    */
   sign_ins: {
     id: text(),

@@ -47,7 +47,7 @@ export class RemoteAdmission {
   #send: ((orders: DeskOrder[]) => void) | undefined
   #lost: Error | undefined
 
-  /** @param boundsOf returns the limits of a key, an account or a person that has some */
+  /** @param boundsOf returns the limits of a key, an account or a person; undefined if there are none */
   constructor(whyBlocked: Ledger['whyBlocked'], boundsOf: (id: string) => LiveBounds | undefined) {
     this.#whyBlocked = whyBlocked
     this.#boundsOf = boundsOf
@@ -103,7 +103,10 @@ export class RemoteAdmission {
     }
   }
 
-  /** Called when a query of another part had no answer for `forMs`. The desk's next answer corrects this (BRK-14). */
+  /**
+   * Called when a query by another part of this server had no answer for `forMs`. The desk's next answer corrects this
+   * (BRK-14).
+   */
   noteSilence(forMs: number): void {
     if (!this.#send) return
     this.isStoreSilent = true

@@ -77,7 +77,7 @@ export type Introduction = {
 /** How other servers of the store reach the admin side of a server. The store records this (ruling X9). */
 export type ReplicaDoor = {
   /**
-   * Identifies this run of the server. The token that other servers show is computed from it and from the seal key
+   * Identifies this run of the server. The token that other servers show is computed from this key and the seal key
    * (src/live/replica-door.ts).
    */
   key: string
@@ -127,8 +127,8 @@ export type SharedCooldowns = {
   /** Ends a cooldown early, for all servers, at an operator's request. */
   lift(place: string): void
   /**
-   * Disables or enables an upstream account for all servers, until changed again. If the store cannot record it now, it
-   * is sent later.
+   * Disables or enables an upstream account for all servers, until the next such call. If the store cannot record this
+   * now, it is recorded later.
    */
   steer(steering: 'disable' | 'enable', place: string): void
   /** Listens for cooldowns that ended early, with their causes. */

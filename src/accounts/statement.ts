@@ -29,7 +29,7 @@ export type StatementHeader = {
   timeZone: string
   /** A head (a digest of all chains) that covers all entries up to the end of the month (ruling C15). */
   head: string
-  /** For each key that was used: its line of rotations, and the name of the line. */
+  /** For each key that was used: its line (a key with its successors), and the name of the line. */
   keys: [id: string, line: { id: string; name: string }][]
   /** For each person id in entries: the person it counts as, and the person's name. Erased people are left out. */
   persons: [id: string, person: { id: string; name: string }][]

@@ -58,9 +58,9 @@ type WarningData = Readonly<Record<string, string | number | null>>
 export type NoticedNeed = { id: string; data: WarningData }
 
 /**
- * If no server has found a line for this long, in ms, the line is over. If it is found later, it is a new line. A
- * shorter time would announce some lines again and again: a figure near its threshold crosses it often, and replicas
- * see different upstreams.
+ * If no server has found a line for this long, in ms, the line is over. If it is found later, it is a new line. With a
+ * shorter time, some lines would be announced again and again. A figure near its threshold crosses the threshold often,
+ * and replicas see different upstreams.
  */
 export const needKeptMs = 3_600_000
 
@@ -100,7 +100,8 @@ export function warnOfCredit(
 }
 
 /**
- * The threshold that a budget has reached: 0, 80 or 100 per cent. The store warns of 80 and of 100 once in each window.
+ * Returns the threshold that a budget has reached, which is 0, 80 or 100 per cent. The store warns of 80 and of 100
+ * once in each window.
  */
 export function warningLevel(spentNanos: bigint, budgetNanos: bigint): number {
   if (spentNanos >= budgetNanos) return 100

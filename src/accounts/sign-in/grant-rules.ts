@@ -94,8 +94,8 @@ function createUserCode(): string {
 }
 
 /**
- * Reads a code as people type it, in any case, with or without the dash. @returns undefined if the text does not have
- * the form of a code
+ * Reads a code as people type it, in lower or upper case, with or without the dash. @returns undefined if the text does
+ * not have the form of a code
  */
 export function digestUserCode(typed: string): string | undefined {
   const letters = typed.toUpperCase().replace(/[\s-]/g, '')

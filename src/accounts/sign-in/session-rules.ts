@@ -217,7 +217,10 @@ function advance(
   return { writes, result: issue({ ...signIn, ...fields }, lives) }
 }
 
-/** Makes the tokens of the present generation. They are the same at every call. */
+/**
+ * Returns the figures from which the tokens of the present generation are computed. The tokens are the same at every
+ * call.
+ */
 function issue(session: SignInRow, { accessMs }: SessionLives): Refresh {
   const accessExpiresMs = Math.min(session.refreshedMs + accessMs, session.expiresMs)
   return { kind: 'issued', session, secret: undefined, generation: session.generation, accessExpiresMs }
@@ -245,8 +248,8 @@ function endWrites(found: SignInFacts, why: SessionEnd, nowMs: number, isUnasked
 
 /**
  * Ends a session. Repeating it does no harm. @returns the session as it is now
- * @throws BookError `no_session`, except for a token: the answer must not reveal whether the session exists (RFC 7009
- *   2.2)
+ * @throws BookError `no_session`; never for a token, because the answer must not reveal whether the session exists (RFC
+ * 7009 2.2)
  */
 export function endSession(name: SessionName, why: SessionEnd): BookChange<SignInRow | undefined> {
   return {

@@ -14,7 +14,7 @@ import {
  * of their account (its last folded entry) are left out.
  */
 type UsageDay = {
-  /** The day's first quarter hour, and the one after its last. */
+  /** The first quarter hour of the day, and the first quarter hour after the day. */
   from: number
   to: number
   entries: readonly SummedEntries[]

@@ -16,7 +16,10 @@ import { paidDimensions, type SummedEntries, wordsOf } from './rollup.ts'
 /** The tables of figures: by hour (`h`), by day for each account and key (`d`), and by day in total (`t`). */
 export type Grain = 'h' | 'd' | 't'
 
-/** The queries that a store makes for one answer, all of the same snapshot. `S` is the type that its steps yield. */
+/**
+ * The queries that a store makes for one answer. All of them read the same snapshot. `S` is the type that its steps
+ * yield.
+ */
 type UsageReader<S> = {
   state(): Generator<S, UsageState, unknown>
   /** Sums the entries that no stored row contains yet. A row has `quarter` and all columns that distinguish figures. */
@@ -24,7 +27,7 @@ type UsageReader<S> = {
   rows(reading: RowReading): Generator<S, FoundRow[], unknown>
   /** Computes the same rows as `rows`, but from the entries themselves. */
   entries(reading: RowReading): Generator<S, FoundRow[], unknown>
-  /** Returns, for each key that belongs to a line of rotations, the first key of that line. */
+  /** Returns, for each key that was made by a rotation, the first key of its line (a key with its successors). */
   lines(keys: readonly string[]): Generator<S, ReadonlyMap<string, string>, unknown>
   /** Returns the people to whom ids in entries refer, without erased people. */
   persons(ids: readonly string[]): Generator<S, ReadonlyMap<string, { id: string }>, unknown>
@@ -143,8 +146,8 @@ function* readInto<S>(
 }
 
 /**
- * Joins the keys of a line of rotations into one group, and the identities of a person too. Entries of erased people
- * count as entries without a person.
+ * Joins the groups of a key and its successors into one group, and the groups of a person's identities too. Entries of
+ * erased people count as entries without a person.
  */
 function* joinLines<S>(
   reader: UsageReader<S>,

@@ -12,8 +12,8 @@ const counters = {
 } as const satisfies Partial<Record<keyof Debit['usage'], string>>
 
 /**
- * Compares each debit with its log line, and each billed log line with its debit. The client of a debit that was given
- * back was refused. Its line therefore says `internal_error`, whatever the debit says (ruling C13).
+ * Compares each debit with its log line, and each billed log line with its debit. If a debit was given back, its client
+ * was refused. The log line of that request therefore says `internal_error`, whatever the debit says (ruling C13).
  */
 export function createLogCheck(log: Iterable<LogLine>, findings: string[]) {
   const lines = indexLog(log, findings)

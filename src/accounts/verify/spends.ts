@@ -44,8 +44,8 @@ export function createSpendCheck(rows: readonly SpendRow[], findings: string[]) 
   }
 
   /**
-   * Adds the sums of entries that are away: in the file of an archive. A window that is only partly in the archive can
-   * be compared once the entries are back.
+   * Adds the sums of entries that are away, which means in the file of an archive. A window that is only partly in the
+   * archive can be compared once the entries are back.
    */
   function addAway(accountId: string, { untilMs }: Archive, sealed: readonly SealedSums[]): void {
     for (const { keyId, person, sums } of sealed)

@@ -47,7 +47,7 @@ export function createVerification(
     ...{ isRead: archives.isRead, checkIndex: archives.checkIndex },
   }
 
-  /** Continues with a sealed row. It stands for entries that are away: in the file of an archive. */
+  /** Continues with a sealed row, which stands for entries that are away (in the file of an archive). */
   function pass({ seal, sums }: SealOfAccount, archive: Archive): void {
     spends.addAway(seal.accountId, archive, sums)
     for (const head of heads) head?.note(seal.accountId, seal.postedMs, seal.lastDigest)
