@@ -50,7 +50,7 @@ export type ApiParts = IdentityParts & {
 
 /**
  * Serves a request that an operator sends on behalf of an account, as if a client of the account had sent it.
- * @param asked.requestId the id of the operator's request, which the served one has too
+ * @param asked.requestId the id of the operator's request, which the served request has too
  * @param asked.ip the operator's address
  * @param share counts the body until the served request counts it itself
  */
@@ -98,7 +98,7 @@ export function createApi(parts: ApiParts): AdminHandler {
     try {
       return await answerOperation(request, operation, shown, { site, address })
     } catch (error) {
-      // The body of a sign-in contains a token. A wrong one counts as a failed authentication.
+      // The body of a sign-in contains a token. A wrong token counts as a failed authentication.
       if (isOpen && error instanceof ProblemError && error.problem === 'unauthenticated') throw failed(address)
       throw error
     } finally {
@@ -207,7 +207,10 @@ function refuseInDemo({ method, role, id }: Operation): void {
 
 type ShownCredential = { who: Principal | undefined; isCookie: boolean; isStillGood: () => Promise<boolean> }
 
-/** A caller without a token. Treated like one with a cookie, because a page of another site may send the request. */
+/**
+ * A caller without a token. They are treated like a caller with a cookie, because a page of another site may send the
+ * request.
+ */
 const nobody: ShownCredential = { who: undefined, isCookie: true, isStillGood: async () => true }
 
 /** Adds a header that names servers whose part of the answer is missing. Headers are ASCII, and so are host names. */

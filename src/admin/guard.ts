@@ -2,8 +2,9 @@ import { isIP } from 'node:net'
 import type { HttpExchange } from '../http/http-exchange.ts'
 
 /*
- * Protects against requests that a page of another site makes a browser send. Tokens do not prevent them. The browser
- * adds the user's cookies if the site's name resolves to this address, or if its page posts a form here.
+ * Protects against requests that a page of another site makes a browser send. Tokens do not prevent such requests. The
+ * browser adds the user's cookies if the site's name resolves to this address, or if the page posts a form to this
+ * listener.
  */
 
 /** The part of a site that the configuration defines. */
@@ -14,7 +15,7 @@ export type KnownSite = {
    * Set for the clients' listener. Its cookie has its own name, because browsers send a cookie to all ports of a host.
    */
   isForOwners?: boolean
-  /** Whether people can sign in there at an identity provider (ruling Y19). */
+  /** Whether people can sign in to this listener at an identity provider (ruling Y19). */
   hasSignIn?: boolean
   /** Whether the certificate covers a host. An attacker's name that resolves to this address is not covered. */
   names?: ((host: string) => boolean) | undefined
@@ -41,7 +42,8 @@ export function isOurHost(host: string | undefined, { port, isSecure, publicUrl,
 }
 
 /**
- * Whether a request that changes something comes from another site's page. Only browsers send the headers that show it.
+ * Whether a request that changes something comes from another site's page. Only browsers send the headers that show
+ * this.
  */
 export function isCrossSite(request: HttpExchange, { isSecure, publicUrl }: Site): boolean {
   const site = request.header('sec-fetch-site')

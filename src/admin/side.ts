@@ -22,7 +22,10 @@ type SideHandler = (request: SideRequest) => Promise<ApiAnswer | undefined>
 
 /** A path of the public listener that does not belong to models. */
 export type SideRoute = {
-  /** The whole path. With a final slash, it includes the paths below it that have no own route. `/` is only itself. */
+  /**
+   * The whole path. With a final slash, it includes the paths below it that have no own route. The path `/` stands for
+   * itself only.
+   */
   path: string
   answer: SideHandler
   /** Whether the current configuration serves the path for this request. Otherwise the path is unknown. */
@@ -64,7 +67,10 @@ export function createSide(routes: readonly SideRoute[], listeners: readonly Rec
   }
 }
 
-/** Limits how many requests of an API run at once, and refuses all under overload: requests to models come first. */
+/**
+ * Limits how many requests of an API run at once. Under overload it refuses all of them, because requests to models
+ * come first.
+ */
 export function giveWay(answer: AdminHandler, atOnceMax: number, isShedding: () => boolean): AdminHandler {
   let running = 0
   return async (request) => {
