@@ -91,7 +91,7 @@ export interface Directory {
   listKnownKeys(): Iterable<ApiKey>
   /** Lists the accounts in memory. If memory cannot hold all accounts, the least recently used come first. */
   listKnown(): Iterable<Account>
-  /** Calls `hear` each time the store has reported an account. Only one listener is kept: a later call replaces it. */
+  /** Calls `hear` each time the store has reported an account. Only the listener of the last call is kept. */
   onChanged?(hear: (accountId: string) => void): void
   /** Records a use of the key for `last_used`, which is written to the store from time to time. */
   touch(key: ApiKey): void

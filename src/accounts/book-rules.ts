@@ -68,7 +68,9 @@ export type ChangeScope = {
   references?: readonly string[]
   /** An earlier creation by the same actor with the same idempotency key. */
   once?: { actor: string; key: string }
-  /** The grant of a program's sign-in, with its account. If the change names an account, that one is read instead. */
+  /**
+   * The grant of a program's sign-in, with its account. If the change names an account, that account is read instead.
+   */
   oauthGrant?: { id: string } | { digest: string }
   /** A session with its key, account and person. */
   signIn?: SessionName
@@ -162,8 +164,8 @@ export type BookWrite =
 
 /**
  * The spending of a window before its row is written: `spentNanos` is the sum of entries up to and including
- * `throughSeq`. The store adds the entries after `throughSeq`. If it is undefined, the key is new and has no entries,
- * so nothing is added.
+ * `throughSeq`. The store adds the entries after `throughSeq`. If `throughSeq` is undefined, the key is new and has no
+ * entries, so nothing is added.
  */
 export type SpendBase = { spentNanos: bigint; throughSeq: number | undefined }
 
@@ -239,7 +241,7 @@ export function createAccount(
   }
 }
 
-/** Returns the write that starts a budget of a new key, account or person: nothing is spent yet. */
+/** Returns the write that starts the budget of a new key, account or person, of which nothing is spent yet. */
 export function beginSpend(accountId: string, scope: string, { per }: Budget, calendar: Calendar, { nowMs }: Facts) {
   const span = spanOf(calendar, per, nowMs)
   return [{ kind: 'set_spend' as const, accountId, scope, ...span, spentNanos: 0n, throughSeq: undefined }]
@@ -327,7 +329,7 @@ export function credit(idOrName: string, amountNanos: bigint, reference: string)
       const { credit } = facts
       const after = { amount: formatCredits(amountNanos), reference }
       const trail = { operation: 'account.credit', object: account.id, after }
-      // Earlier releases accepted references of this form, so an existing credit may have one.
+      // Earlier releases accepted references of this form, so an existing credit may have such a reference.
       if (!credit && (isOfGrant(reference) || isCorrectionReference(reference)))
         throw new BookError('reference_reserved', reference)
       if (!credit && !hasNothingUnseen(reference)) throw new BookError('reference_invalid', reference.slice(0, 40))

@@ -379,7 +379,7 @@ export interface BookStore {
   findHead(month: string, timeZone: string): Promise<string | undefined>
   /** Returns the header of a closed month's statement. */
   readHeader(accountId: string, month: string): Promise<StatementHeader | undefined>
-  /** Stores a header for good. @returns the header that is now stored: an earlier one, if there was one */
+  /** Stores a header for good. @returns the header that is now stored, which is the earlier header if there was one */
   keepHeader(accountId: string, month: string, header: StatementHeader): Promise<StatementHeader>
   /**
    * Ranks accounts or keys by spending, highest first. Equal amounts are sorted by id. Like `readUsage`, it omits

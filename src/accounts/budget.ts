@@ -21,7 +21,7 @@ export type TimeSpan = { fromMs: number; untilMs: number }
  */
 export type Spend = TimeSpan & { spentNanos: bigint }
 
-/** The last moment that a Date can hold: the end of a window that never ends. */
+/** The last moment that a Date can hold. It stands for the end of a window that never ends. */
 export const neverMs = 8_640_000_000_000_000
 
 /**

@@ -139,7 +139,10 @@ export type VerifyOptions = {
   }) => ReadonlySet<string>
   /** The requests of the access log, if it is to be compared. The log must reach as far back as the ledger. */
   log?: Iterable<LogLine> | undefined
-  /** A head (digest of all entries) of an earlier audit of the store. All that it covered must still be there (C15). */
+  /**
+   * A head (digest of all entries) of an earlier audit of the store. Everything that the head covered must still be in
+   * the store (C15).
+   */
   against?: Head | undefined
   /** Called from time to time with the progress of the verification, in words. */
   progress?: ((words: string) => void) | undefined

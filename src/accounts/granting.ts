@@ -29,8 +29,8 @@ export function createGranting({ books, directory, nowMs, calendar, log }: Grant
   return { around, postAll }
 
   /**
-   * Wraps an admission: a request waits until a grant that is due is posted. A request of an account without grants
-   * costs one comparison.
+   * Wraps an admission, so that a request waits until a grant that is due is posted. A request of an account without
+   * grants costs one comparison.
    */
   function around(admission: Admission): Admission {
     return {

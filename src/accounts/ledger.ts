@@ -73,7 +73,9 @@ export type DetailedDebit = {
   costPrices?: Prices | undefined
 }
 
-/** The bill of one answer. `requestId` is unique for ever: posting it twice makes one debit (ruling R5). */
+/**
+ * The bill of one answer. `requestId` is unique for ever, so a bill that is posted twice makes one debit (ruling R5).
+ */
 export type Debit = Origin &
   DetailedDebit & {
     requestId: string
@@ -129,8 +131,8 @@ export interface Ledger {
   /** Counts the debits that are not in the ledger yet. */
   backlog(): Backlog
   /**
-   * Calls `tell` for each debit with the time until it was durable in the ledger, in ms. Only one listener is kept: a
-   * later call replaces it.
+   * Calls `tell` for each debit with the time until it was durable in the ledger, in ms. Only the listener of the last
+   * call is kept.
    */
   onDurable(tell: (tookMs: number) => void): void
 }

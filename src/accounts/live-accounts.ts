@@ -259,7 +259,7 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
       return findKnownKey(digest)
     },
     // No key has the empty digest. If only this server uses the store, the call reads everything new. It may do nothing
-    // if the store is shared: such a store decides about credit itself, so old figures do no harm.
+    // if the store is shared. Such a store decides about credit itself, so old figures do no harm.
     readAgain: () => readAgain(''),
     findKnownAccount: (id) => accounts.get(id),
     listKnownKeys: () => keys.values(),

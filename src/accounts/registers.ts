@@ -133,8 +133,8 @@ export const registers = {
     revoked_ms: optional(number()),
   },
   /**
-   * Sessions: browsers that have shown a token or a key, known by their cookie, and one-minute tokens of the command
-   * line. A session ends with the operator or key that it was made for.
+   * Sessions of two kinds. A browser that has shown a token or a key is known by its cookie. The command line has
+   * tokens that are valid for one minute. A session ends with the operator or key that it was made for.
    */
   sessions: {
     digest: text(),

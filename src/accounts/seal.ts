@@ -57,7 +57,8 @@ function binding(accountId: string, modelId: string): Buffer {
 
 /**
  * Returns the conversation key for an upstream. Two accounts never get the same key, even if their clients send equal
- * ones. So they share nothing in a provider's cache (R-CACHE). The key has 63 hex characters, which every wire allows.
+ * keys. So the accounts share nothing in a provider's cache (R-CACHE). The key has 63 hex characters, which every wire
+ * allows.
  */
 export function scopeKey(accountId: string, key: string): string {
   return createHmac('sha256', accountId).update(key).digest('hex').slice(0, 63)

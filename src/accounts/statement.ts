@@ -31,7 +31,10 @@ export type StatementHeader = {
   head: string
   /** For each key that was used: its line (a key with its successors), and the name of the line. */
   keys: [id: string, line: { id: string; name: string }][]
-  /** For each person id in entries: the person it counts as, and the person's name. Erased people are left out. */
+  /**
+   * For each person id in entries: the person that the id stands for, and the person's name. Erased people are left
+   * out.
+   */
   persons: [id: string, person: { id: string; name: string }][]
 }
 

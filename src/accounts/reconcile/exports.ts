@@ -39,7 +39,7 @@ export type ExportRow = {
   isCharge?: true
 }
 
-/** Whether a row is a refund: the provider subtracts usage that it counted in another row. */
+/** Whether a row is a refund. In such a row the provider subtracts usage that it counted in another row. */
 export function isRefund({ tokens, requests = 0 }: ExportRow): boolean {
   return requests < 0 || tokenKinds.some((kind) => tokens[kind] < 0)
 }

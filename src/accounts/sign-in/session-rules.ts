@@ -68,7 +68,7 @@ type Refreshing = { digest: string; generation: number; isAsking: boolean }
 
 /**
  * The answer to a refresh. `ask`: this server queries the provider and then calls `settleRefresh`. `wait`: another
- * server is querying it.
+ * server is querying the provider.
  */
 export type Refresh =
   | ({ kind: 'issued' } & IssuedTokens)
