@@ -91,7 +91,7 @@ export function createApi(parts: ApiParts): AdminHandler {
     if (!isSafe && shown.isCookie && isCrossSite(exchange, site))
       throw new ProblemError('cross_site', 'This comes from a page of another site.')
     if (parts.demoBooks) refuseInDemo(operation.operation)
-    // Sign-ins are limited, because each successful one commits to the store.
+    // Sign-ins are limited, because each successful sign-in commits to the store.
     const place = isOpen ? parts.ownerRates.take(address) : undefined
     if (place && !place.ok) throw tooMany('Your address asks too often.', place.retryAfterSeconds)
     const leave = enter(operation.operation, shown.who)

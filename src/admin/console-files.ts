@@ -35,7 +35,7 @@ const consoleFolder = fileURLToPath(new URL('../../console', import.meta.url))
 
 /**
  * Opens the built console. In a checkout, files that are older than their sources are built again first, so that a
- * reload of the page shows a change. A package has no sources, and nothing is written there.
+ * reload of the page shows a change. A package has no sources, so nothing is written.
  */
 export function openConsole(folder = consoleFolder): OpenConsole {
   let building: Promise<string | undefined> | undefined
