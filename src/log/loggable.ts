@@ -12,7 +12,7 @@ const membersMax = 50
 
 /**
  * Characters that control a terminal (escapes, line ends, changes of direction), and characters that it does not show.
- * Tabs and line feeds are missing here: JSON escapes them, and `textLine` replaces them.
+ * Tabs and line feeds are missing here, because JSON escapes them and `textLine` replaces them.
  */
 const unprintable = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
 
