@@ -7,7 +7,7 @@ export const bySpend = '-spent'
 /** The number of days whose spend counts. The last of these days is today in the reporting zone. */
 const daysMax = 30
 
-/** The most rows of a ranking. Longer ones are not useful to a person. */
+/** The most rows of a ranking. A longer ranking is not useful to a person. */
 const rankedMax = 1_000
 
 /** The number of rows that one query looks up. */
@@ -26,8 +26,8 @@ type SpendQuery<Row> = {
 /**
  * Returns a page of accounts or keys, sorted by what they spent, the largest first. It reads the sums for reports, not
  * the ledger entries.
- * @returns the rows, with one more if there is a next page, and a function that returns the place of a row for the
- * cursor
+ * @returns the rows of the page, followed by the first row of the next page if there is one. Also a function that
+ * returns the place of a row for the cursor
  */
 export async function pageBySpend<Row extends { id: string }>(
   { books, beyond, nowMs }: Pick<Context, 'books' | 'beyond' | 'nowMs'>,

@@ -6,8 +6,9 @@ type Node = { [key: string]: unknown }
 const children = ['items', 'additionalProperties'] as const
 
 /**
- * Moves each object and each enumeration of a document into `components`. Equal ones become one component. Its name is
- * the `title` of the schema, or else the path at which it occurs first, such as `AccountState`.
+ * Moves each object and each enumeration of a document into `components`. Equal schemas become one component. The name
+ * of a component is the `title` of its schema, or else the path at which the schema occurs first, such as
+ * `AccountState`.
  * @param roots schemas, each with the name to use if it has no title
  * @returns the components by name, and a reference for each root, in the same order
  */

@@ -303,7 +303,7 @@ export const mayChoose = orShape(
   'the dimensions in which a client of the key may choose another declared label, separated by commas; `none`: no dimension',
 )
 
-/** `maxProperties` keeps this schema different from that of labels. Equal schemas would become one component. */
+/** `maxProperties` keeps this schema different from the schema of labels. Equal schemas would become one component. */
 export const metadataShape = z.record(z.string(), z.string()).meta({
   title: 'Metadata',
   description: 'pairs of your own, which the gateway keeps and does not interpret',

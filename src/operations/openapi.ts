@@ -49,7 +49,10 @@ export function describeApi(version: string, groups?: readonly string[]): Record
   }
 }
 
-/** Documents by version and groups. They are cached, because any operator may request one and making it takes long. */
+/**
+ * Documents by version and groups. They are cached, because any operator may request a document, and making it takes
+ * long.
+ */
 const documents = new Map<string, Record<string, unknown>>()
 const documentsMax = 64
 

@@ -50,9 +50,12 @@ export type Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.
   texts?: readonly string[]
   /** Returns the whole list as comma-separated values, if the operation has that form. */
   csv?(context: Context, input: z.output<Input>): AsyncIterable<string>
-  /** The most concurrent runs for one operator. Further ones are refused. */
+  /** The most concurrent runs for one operator. Further runs are refused. */
   atOnce?: number
-  /** The source of the answer if it is not the store. These operations work while the store does not respond. */
+  /**
+   * The source of the answer, if it is not the store. Operations with such a source work while the store does not
+   * respond.
+   */
   asks?: 'server' | 'configuration'
   /**
    * The answer combines the answers of all servers that share the store. A header names the servers that did not
@@ -160,12 +163,12 @@ export type Running = {
   /** The demo of the console. */
   demo: DemoDesk
   /**
-   * Returns how much of the budget of a key, or of its person, running requests hold. The amount is in nano-credits, as
+   * Returns how much running requests hold of the budget of a key, or of its person. The amount is in nano-credits, as
    * far as this process knows.
    */
   heldOf(keyDigest: string, whose?: 'bounds' | 'personBounds'): bigint
   /**
-   * Returns how many nano-credits of each person's budget running requests hold, by person id. People without holds may
+   * Returns how many nano-credits running requests hold of each person's budget, by person id. People without holds may
    * be missing.
    */
   heldByPeople(): ReadonlyMap<string, bigint>
@@ -177,7 +180,7 @@ export type Running = {
   rememberedSinceMs(): number
   /** Returns the last requests in memory after a place, in the order of `compareRows`. */
   listRequests(which: RequestFilter, limit: number, beyond?: RequestPlace): Promise<RequestRow[]>
-  /** Returns the given ids without those whose requests are not in memory. */
+  /** Returns the given ids, but only those whose requests are in memory. */
   findRequests(ids: readonly string[]): Promise<ReadonlySet<string>>
   /**
    * Yields events as they occur, until the reader stops. @param lastEventId the last event that the reader got before

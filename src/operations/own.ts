@@ -184,7 +184,7 @@ function readingsOf({ group, http, role, whose, find, person, groupings }: Audie
             ? await (await context.openBooks()).findArchived(request)
             : undefined
         if (archived?.accountId === accountId) throw new BookError('month_away', archived.month)
-        // A request of another owner gets the same error as one that does not exist.
+        // A request of another owner gets the same error as a request that does not exist.
         const isTheirs =
           found !== 'unknown' &&
           found.account?.id === accountId &&

@@ -17,7 +17,7 @@ type ColumnName = keyof typeof columns
 /** The columns that set a budget or a rate. An empty cell leaves it as it is, and the word `none` removes it. */
 const bounds = { budget, rpm: rate } as const
 
-/** The most people in a list. All are changed in one transaction, which blocks other changes of the books. */
+/** The most people in a list. The whole list is one transaction, which blocks other changes of the books. */
 const linesMax = 10_000
 
 const mistakesMax = 5

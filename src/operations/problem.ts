@@ -35,7 +35,7 @@ export class ProblemError extends Error {
   /** The HTTP status: that of the problem, or the status with which the HTTP server refused the request. */
   readonly status: number
   readonly mistakes: readonly Mistake[]
-  /** The current version, for a client that edited an older one. */
+  /** The current version of the object, for a client that edited an older version. */
   readonly current: unknown
   readonly headers: Readonly<Record<string, string>>
 
@@ -80,7 +80,9 @@ const kinds: Readonly<Record<string, string>> = {
   record: 'an object',
 }
 
-/** Returns the error text of a field whose schema has none. It names what is valid, and never quotes the value. */
+/**
+ * Returns the error text of a field whose schema has no such text. It names what is valid, and never quotes the value.
+ */
 export function sayIssue(issue: InputIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
