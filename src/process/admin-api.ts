@@ -90,7 +90,7 @@ export function createAdminApi(parts: AdminApiParts) {
   const demoApi = openApi({ ...apiParts, running: parts.demo.view, demoBooks: parts.demo.books })
   return { api: openApi(apiParts), demoApi, pages, books, adopt, close, apiParts }
 
-  /** Applies a reloaded configuration: the listener uses its certificate and settings from now on. */
+  /** Applies a reloaded configuration. The listener uses its certificate and settings from now on. */
   function adopt(next: Config, listener: Edge): void {
     // Removing TLS needs a restart. Until then the listener keeps its certificate.
     if (next.adminTls) {

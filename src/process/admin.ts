@@ -70,7 +70,7 @@ export type AdminSide = {
   playing(): number
   /** The pages on the public listener for owners of keys. */
   sideRoutes: readonly SideRoute[]
-  /** Applies a reloaded configuration: the listener presents its certificate and follows its settings. */
+  /** Applies a reloaded configuration. From now on the listener presents its certificate and follows its settings. */
   adopt(next: Config): void
   close(): Promise<void>
 }

@@ -6,7 +6,8 @@ import { openBooks } from '../store/open-books.ts'
 type AdminPlaces = { adminAddress: Address; ownAddress?: Address | undefined }
 
 /**
- * Finds the address at which operators open the console: the configured one, or else one that works on this machine.
+ * Finds the address at which operators open the console. This is the configured address, or else an address that works
+ * on this machine.
  * @returns undefined if tokens would be sent unencrypted, or if the address is not known
  */
 export function findConsole(config: Config, { adminAddress, ownAddress }: AdminPlaces): string | undefined {

@@ -39,7 +39,10 @@ export function openDemo({
   }
 }
 
-/** The endings of the file names of a store: that of the main file, and those of the files beside it. */
+/**
+ * The endings of a store's file names. The main file has the empty ending, and the files beside it have the other
+ * endings.
+ */
 const endings = ['', '-wal', '-shm', '.lock']
 
 /**

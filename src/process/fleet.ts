@@ -21,7 +21,7 @@ type WorkerSlot = {
 type FleetOptions = {
   role: Omit<WorkerRole, 'number'>
   log: Log
-  /** Whether a worker may replace a dead one now. @param isAlone whether no worker lives */
+  /** Whether a dead worker may be replaced now. @param isAlone whether no worker lives */
   mayFill(isAlone: boolean): boolean
   /** Called with each worker that is started. */
   onWorker: (worker: ChildProcess) => void
@@ -100,7 +100,8 @@ export class WorkerFleet {
       return
     }
     this.#logEnd(number, why)
-    // If a worker ends before any worker has listened, the others would probably fail alike. So none is replaced.
+    // If a worker ends before any worker has listened, the others would probably fail in the same way. So no worker is
+    // replaced.
     if (!this.#hasListened) {
       process.exitCode = code || 1
       this.stop('SIGTERM')

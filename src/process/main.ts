@@ -156,7 +156,7 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
       if (restart.length > 0) log.event('info', 'restart_needed', { keys: restart })
       warn(next, log)
     } catch (error) {
-      // The configuration in use stays. Everything that was started for the rejected one is ended.
+      // The configuration in use stays. Everything that was started for the rejected configuration is ended.
       server?.keep(config)
       log.event('error', 'config_rejected', { error: explainStart(error), ...together })
     }

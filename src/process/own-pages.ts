@@ -7,7 +7,10 @@ import type { Config } from '../config/config.ts'
 import type { HttpExchange } from '../http/http-exchange.ts'
 import { namesOf, openApi } from './admin-api.ts'
 
-/** Limits: wrong keys of an address and requests of an owner in a minute, and requests of all owners at once. */
+/**
+ * Limits per minute for the wrong keys of an address and the requests of an owner, and for concurrent requests of all
+ * owners.
+ */
 const [failuresMax, questionsMax, atOnceMax] = [10, 240, 32]
 
 type OwnPagesParts = {
@@ -48,7 +51,7 @@ export function createOwnPages(
   ]
   return { routes, site, adopt }
 
-  /** Applies a reloaded configuration: its `api_url` and certificate decide which hosts are accepted. */
+  /** Applies a reloaded configuration. From now on its `api_url` and certificate decide which hosts are accepted. */
   function adopt({ apiUrl, tls }: Config): void {
     site.publicUrl = apiUrl === undefined ? undefined : new URL(apiUrl)
     site.names = namesOf(tls)

@@ -61,8 +61,8 @@ type ServerParts = {
   /** Measures whether the process keeps up, in real time. A test may pass one that reports overload. */
   load?: LoadWatch
   /**
-   * The clock of connections to upstreams, in monotonic milliseconds. It is separate, because the other clock may jump
-   * in a test.
+   * The clock of connections to upstreams, in monotonic milliseconds. It is separate from `clockMs`, which may jump in
+   * a test.
    */
   connectionsClockMs?: () => number
   /** The memory of upstream accounts: failures and cooldowns. A test may pass one with its own clock. */
@@ -95,8 +95,8 @@ export type RunningServer = {
   /** A loopback address of the admin side that only this process uses (see `AdminAddresses`). */
   ownAddress: Address | undefined
   /**
-   * Replaces the catalog, upstreams, prices and rate limits. Requests that run keep the old ones. Addresses, the store
-   * and the limits of connections need a restart.
+   * Replaces the catalog, upstreams, prices and rate limits. Running requests keep the old settings. Addresses, the
+   * store and the limits of connections need a restart.
    */
   reload(config: Config): void
   /** Starts the key commands of a configuration that is not used yet. Resolves when they end or take too long. */

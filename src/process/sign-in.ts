@@ -48,7 +48,10 @@ export function createSignIn(parts: SignInParts) {
     return publicNames.map((path) => ({ path, answer, isOn: ({ signIn }) => signIn !== undefined }))
   }
 
-  /** Returns the handler of the operators' listener: the paths of sign-in, and `rest` for all other paths. */
+  /**
+   * Returns the handler of the operators' listener. It serves the paths of sign-in, and passes all other paths to
+   * `rest`.
+   */
   function admin(site: KnownSite, rest: AdminHandler): AdminHandler {
     const answer = pagesOf('admin', site)
     return (request) => (adminNames.includes(request.path) && config().signIn ? answer(request) : rest(request))

@@ -32,7 +32,7 @@ export type GatewayOptions = {
   onLost?: (error: Error) => void
 }
 
-/** The names of all options. The compiler rejects the table if it lacks one. */
+/** The names of all options. The compiler rejects the table if it lacks an option. */
 const optionNames = Object.keys({
   store: true,
   config: true,
