@@ -15,7 +15,9 @@ export type Candidate = OfferedModel & {
   price: number | undefined
 }
 
-/** Whether an id may be written into any settings or source code: it has no character that could end a string there. */
+/**
+ * Whether an id may be written into any settings or source code, because it has no character that could end a string.
+ */
 export function isWritable(id: string): boolean {
   return !/[\p{C}'"`\\]/u.test(id)
 }

@@ -107,16 +107,17 @@ export type SettingsFile = {
    * stands for the whole file.
    */
   lists?: Readonly<Record<string, string>>
-  /** Paths of settings that an earlier setup may have written. They are removed, except those that `text` has. */
+  /** Paths of settings that an earlier setup may have written. These settings are removed, unless `text` has them. */
   without?: readonly (readonly string[])[]
 }
 
 /**
- * The context window that is written for programs that require one, if it is unknown. Nearly all models accept so much.
+ * The context window of a model whose window is unknown, for programs that require one. Nearly all models accept so
+ * much.
  */
 export const contextTokens = 128_000
 
-/** The output limit that is written for programs that require one, if it is unknown. */
+/** The output limit of a model whose limit is unknown, for programs that require one. */
 export const outputTokens = 8_192
 
 /** Writes a JSON file. Undefined members are omitted. */

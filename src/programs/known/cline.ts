@@ -5,7 +5,7 @@ const provider = 'openai-compatible'
 
 /**
  * The settings are in the file that `cline auth` writes, because that command accepts no figures of a model. The
- * figures are in the provider's settings: Cline ignores them in an entry of its `models.json`.
+ * figures are in the provider's settings, because Cline ignores them in an entry of its `models.json`.
  */
 export const cline: Program = {
   wires: ['chat'],
