@@ -48,7 +48,8 @@ export class Register<Value> {
 const addedMax = 64
 
 /**
- * An item of a roster. `place` is its index there, or undefined if it is in no roster. It can be in only one roster.
+ * An item of a roster. `place` is its index in the roster, or undefined if it is in no roster. It can be in only one
+ * roster.
  */
 export interface Listed {
   place: number | undefined
