@@ -5,8 +5,9 @@ import type { PersonIdentity, Provider } from './provider.ts'
 import type { Tickets } from './tickets.ts'
 
 /*
- * Attempts to sign in at the provider. They are not stored: each is sealed in `state`, which the provider returns. It
- * contains the digest of a cookie, so that only the browser that began the attempt can complete it.
+ * Attempts to sign in at the provider. They are not stored. Each attempt is sealed in `state`, which the provider
+ * returns. The attempt contains the digest of a cookie, so that only the browser that began the attempt can complete
+ * it.
  */
 
 /** The purpose of a sign-in: to approve a program, or to open the console. */

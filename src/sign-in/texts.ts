@@ -124,7 +124,7 @@ ${who}<dt>Program</dt><dd>${nameProgram(agent)}</dd>
 
 const warning = html`<p><strong>Only continue if it matches your device</strong>, and if you began this yourself. A person who sends you a link with a code wants to use the gateway in your name.</p>`
 
-/** Makes the first page for a code: it shows the request. Then the person signs in and sees the second page. */
+/** Makes the first page for a code, which shows the request. Then the person signs in and sees the second page. */
 export function askPage(waiting: Waiting, nowMs: number, providerOrigin: string | undefined): ApiAnswer {
   const code = waiting.code ?? ''
   const body = html`<p>A program asks to use this gateway in your name. It shows this code:</p>
