@@ -49,7 +49,7 @@ const segmentOverheadTokens = 3
 export type PromptCounts = Omit<UsageCounts, 'outputTokens' | 'reasoningTokens'>
 
 type PrefixCacheOptions = {
-  /** The shortest cached prefix: that of the vendors, or 64 tokens. */
+  /** The shortest cached prefix: the minimum that the vendors have, or 64 tokens. */
   length: 'vendors' | 'short'
   /** Unix milliseconds. */
   clock: () => number

@@ -74,8 +74,8 @@ const wires: Record<SimulatorWire, WireFormat> = { messages, chat, responses }
 const failureStatus = 500
 
 /**
- * Starts an upstream that behaves like the vendors of the three wires. Its answers are deterministic: scripted ones, or
- * defaults. It shares no code with the gateway's wires.
+ * Starts an upstream that behaves like the vendors of the three wires. Its answers are deterministic. They come from a
+ * script, or are the defaults. It shares no code with the gateway's wires.
  * @throws ScriptError, or the error of the listener
  */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {

@@ -69,7 +69,9 @@ function* writeFrames(reply: SimulatedReply, head: ReplyHead): Iterable<Frame> {
   yield { data: '[DONE]' }
 }
 
-/** Writes a choice. The first chunk of a call has its id, type and name, later ones a piece of the arguments. */
+/**
+ * Writes a choice. The first chunk of a call has its id, type and name. Each later chunk has a piece of the arguments.
+ */
 function* writeChoice(reply: SimulatedReply, head: ReplyHead, base: SimulatorJson, choice: number): Iterable<Frame> {
   const chunk = (delta: SimulatorJson, finish_reason: string | null = null): Frame =>
     frame({ ...base, choices: [{ index: choice, delta, logprobs: null, finish_reason }] })
