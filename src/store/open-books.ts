@@ -16,9 +16,9 @@ type OpenBooksOptions = {
   busyMs?: number
   /** False: a missing store is an error. */
   create?: boolean
-  /** The reporting zone: budgets are counted by its days. */
+  /** The reporting zone, by whose days budgets are counted. */
   zone?: Zone | undefined
-  /** For work without any server: a file is locked, and statements of a database may take longer. */
+  /** Set for work without any server. A file is then locked, and statements of a database may take longer. */
   isAlone?: boolean
   /** Gets news about the store: it was moved, is an incomplete copy, or its file was just upgraded. */
   note?: ((text: string) => void) | undefined

@@ -244,8 +244,9 @@ async function linkBefore({ dialect, run }: ArchiveStore, accountId: string, seq
 type ProvenFile = { digest: string; sealsDigest: string; indexDigest: string }
 
 /**
- * Verifies that a file is consistent, and that it matches the store. The file must have exactly these ranges. The first
- * digest of a range must continue the store's entry before the range. The last digest must be the one in the store.
+ * Verifies that a file is consistent, and that it matches the store. The file must have exactly the ranges in `ranges`.
+ * The first digest of a range must continue the store's entry before the range. The last digest must be the one in the
+ * store.
  * @param take gets the sealed rows and index rows of each part
  */
 async function prove(

@@ -45,7 +45,7 @@ export type ArchivePiece =
   | { entry: Row }
 
 /**
- * Writes the whole file, or leaves the existing one as it was. The file is durable when the promise resolves.
+ * Writes the whole file, or leaves the existing file as it was. The file is durable when the promise resolves.
  * @throws StoreError if the file cannot be written, or if the path has a file with other content
  */
 export async function writeArchive(

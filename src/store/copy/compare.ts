@@ -62,7 +62,7 @@ export class Tally {
 /** Entries refer to rows of these two registers, by the key column given here. So these registers are copied first. */
 const namedBy = { accounts: 'id', prices: 'version' } as const
 
-/** Returns the rows of `from` that are missing in `to` or differ there. */
+/** Returns the rows of `from` that `to` lacks, or has with other values. */
 export function changedRows(
   name: CopiedRegister,
   from: readonly RegisterRow[],

@@ -124,7 +124,7 @@ class Copy {
       await this.#target.addAccounts(rows)
     for (const rows of slices(missingRows('prices', registers.prices, there.prices))) await this.#target.addPrices(rows)
     const ranges = rangesBehind(tails, this.#come)
-    // The next slice is read while the last one is written.
+    // The next slice is read while the previous slice is written.
     let writing: Promise<void> = Promise.resolve()
     await this.#eachSlice('copied', ranges, async (slice) => {
       const rows = await this.#source.readEntries(slice)

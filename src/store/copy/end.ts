@@ -63,7 +63,7 @@ export type CopyEnd = {
   readAwayMonth(): Promise<string | undefined>
   /** When the first entry was posted; undefined if there is none. */
   readOldestMs(): Promise<number | undefined>
-  /** The zone of reports and budgets; undefined if no server has recorded one (ruling X12). */
+  /** The zone of reports and budgets; undefined if no server has recorded a zone (ruling X12). */
   readZone(): Promise<Zone | undefined>
   readMoved(): Promise<Moved | undefined>
   close(): Promise<void>

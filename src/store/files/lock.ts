@@ -24,8 +24,8 @@ export function lockStore(path: string): () => void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   let db: DatabaseSync | undefined
   try {
-    // The file is not opened a second time here: closing a descriptor would release this process's own lock (POSIX, see
-    // sqlite/file-watch.ts).
+    // The file is not opened a second time here, because closing a descriptor would release this process's own lock
+    // (POSIX, see sqlite/file-watch.ts).
     if (!existsSync(lockPath)) makeLock(lockPath, path)
     db = new DatabaseSync(lockPath, { timeout: 0 })
     db.exec('BEGIN EXCLUSIVE')

@@ -62,7 +62,7 @@ function isWritable(folder: string): boolean {
 }
 
 /**
- * The real path of the store, after all links. SQLite puts its own files there, and our files are beside them. So a
+ * The real path of the store, after all links. SQLite puts its own files beside this path, and we do the same. So a
  * store has one lock and one spool, whatever name a server was started with (B15).
  */
 export function realPath(path: string): string {

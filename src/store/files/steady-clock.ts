@@ -5,7 +5,7 @@ import { uptime } from 'node:os'
  * so all threads and processes of a machine agree on it.
  *
  * On Linux `os.uptime()` reads a file, which takes 6 µs. So `performance.now()`, which stops during suspension, fills
- * the time between two readings. Readings are at most about a second apart, and an extra one follows a leap of the wall
+ * the time between two readings. Readings are at most about a second apart. An extra reading follows a leap of the wall
  * clock.
  */
 export function createSteadyClock(): () => number {

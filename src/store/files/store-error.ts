@@ -50,7 +50,7 @@ export function explainErrors<T>(path: string, work: () => T): T {
   }
 }
 
-/** Returns the object with each method wrapped: `explain` replaces what the method throws. */
+/** Returns the object with each method wrapped, so that `explain` replaces what the method throws. */
 export function explainCalls<T extends object>(of: T, explain: (error: unknown) => unknown): T {
   const explained =
     (method: (...args: never[]) => unknown) =>

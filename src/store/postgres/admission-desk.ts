@@ -39,7 +39,7 @@ const patienceMs = 2_000
 /** The most accounts in one call. They are locked until the call ends, so large calls make other replicas wait. */
 const accountsMax = 16
 
-/** The most shares (figures of one scope) in one call of `tell`, which has the same time limit as other calls. */
+/** The most shares (figures of one scope) in one call of `tell`. The call has the same time limit as other calls. */
 const toldMax = 2_000
 
 /**
@@ -186,9 +186,9 @@ export class AdmissionDesk {
     if (keyId !== undefined) keyOf(account, keyId).heldNanos += nanos
     if (personId !== undefined) keyOf(account, personId).heldNanos += nanos
     const isNarrow = keyId !== undefined || personId !== undefined
-    // If credit is short, the new figures are sent at once. With old ones the database could refuse a request although
-    // credit is free. Or it could admit a request although the credit is owed. The desk does not know how much is left
-    // of a budget, or under limits of a key or person. In these cases it sends the figures at once too.
+    // If credit is short, the new figures are sent at once. With old figures, the database could refuse a request
+    // although credit is free. Or it could admit a request although the credit is owed. The desk does not know how much
+    // is left of a budget, or under limits of a key or person. In these cases it sends the figures at once too.
     if (isNarrow || account.hasBudget || account.balanceNanos < 20n * (own.heldNanos + (nanos < 0n ? -nanos : nanos)))
       this.#want(account)
     else if (!this.#dirty.has(account)) this.#dirty.set(account, this.#options.clockMs())

@@ -33,7 +33,10 @@ export const calls = {
   otherSeal: 'TR005',
 } as const
 
-/** Letters in the result of `admit`. A refused ask gets the first that applies: account, then person, then key (R1). */
+/**
+ * Letters in the result of `admit`. A refused ask gets the first refusal that applies, in the order account, person,
+ * key (R1).
+ */
 export const verdicts = {
   '0': 'admitted',
   '1': 'no_credit',
