@@ -46,9 +46,8 @@ export function problemReference(): string {
 function describe(one: Operation): string {
   const described = paths[`/api/v1${one.path}`]![one.method.toLowerCase()]!
   const own =
-    one.problems.length > 0 ? ` Further problems: ${one.problems.map((name) => `\`${name}\``).join(', ')}.` : ''
-  const cli =
-    one.cli.length > 0 ? ` At the command line: ${one.cli.map(({ command }) => `\`${command}\``).join(', ')}.` : ''
+    one.problems.length > 0 ? ` Further problem types: ${one.problems.map((name) => `\`${name}\``).join(', ')}.` : ''
+  const cli = one.cli.length > 0 ? ` Command: ${one.cli.map(({ command }) => `\`${command}\``).join(', ')}.` : ''
   const sentence = one.text[0]!.toUpperCase() + one.text.slice(1)
   return [
     `**\`${one.method} /api/v1${one.path}\`** (\`${one.id}\`)`,

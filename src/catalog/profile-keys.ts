@@ -19,7 +19,7 @@ export const profileKeys = z.strictObject({
   ),
   // Only an upstream's documented minimum may raise a client's limit (ruling T17).
   min_output: count(1).describe(
-    'The smallest output limit that the upstream accepts; a smaller limit is raised to it.',
+    'The smallest output limit that the upstream accepts. A smaller limit is raised to this number.',
   ),
   reasoning: z
     .strictObject({
@@ -73,7 +73,7 @@ export const profileKeys = z.strictObject({
     .describe('The tags around reasoning inside the text of an answer, or `false` for none.'),
   drops: fieldNames.describe('Request fields that the upstream rejects; they are not sent.'),
   accepts: fieldNames.describe(
-    'Further request fields that the upstream accepts, which not every upstream of the wire does.',
+    'Further request fields that this upstream accepts, although some upstreams of the wire reject them.',
   ),
   tool_choice: listOf(oneOf(['auto', 'none', 'required', 'named']), 'tool choices').describe(
     'The tool choices that the upstream accepts.',
@@ -86,8 +86,12 @@ export const profileKeys = z.strictObject({
   ),
   tool_name_max: count(11).describe('The longest tool name that the upstream accepts, in characters.'),
   // The gateway searches answers for the other sequences (R-STOP).
-  max_stops: count(0).describe('How many stop sequences the upstream accepts. The gateway enforces the rest.'),
-  operator_in_place: oneOf(['any', 'first_only', 'message_rule']).describe('Where the upstream accepts system turns.'),
+  max_stops: count(0).describe(
+    'How many stop sequences the upstream accepts. The gateway itself applies any further ones.',
+  ),
+  operator_in_place: oneOf(['any', 'first_only', 'message_rule']).describe(
+    'Where in a conversation the upstream accepts system turns. `message_rule`: after a user turn, and not before another user turn.',
+  ),
   developer_role: flag.describe('Whether the upstream accepts the role `developer`. If not, `system` is sent.'),
   images: flag.describe('Whether the upstream accepts images.'),
   files: flag.describe('Whether the upstream accepts documents.'),
@@ -95,7 +99,7 @@ export const profileKeys = z.strictObject({
     'Where images of a tool result are sent: in the result (`native`), or in a user turn after it (`follow_up`).',
   ),
   shape: oneOf(['schema', 'closed', 'json', 'none']).describe(
-    'The structured output that the upstream enforces. `closed`: only schemas that close every object and limit no number, length or array.',
+    'The structured output that the upstream enforces. `closed`: only schemas whose objects allow no further properties, and that set no limits for numbers, lengths or arrays.',
   ),
   prefill: z
     .union([z.enum(['none', 'native']), z.templateLiteral(['flag:', z.string().min(1)])], {
@@ -119,7 +123,7 @@ export const profileKeys = z.strictObject({
   // `remove`: the provider checks proofs of its own reasoning, and refuses other reasoning (ruling P1). `pass`: the
   // provider checks no proofs, and reads or even requires reasoning without one.
   unproven_thought: oneOf(['remove', 'pass']).describe(
-    'messages, responses: what is done in requests of the same wire with thinking that has no signature, or with reasoning that has no `encrypted_content`.',
+    'messages, responses: what happens to thinking without a signature, or to reasoning without `encrypted_content`, in requests of the same wire.',
   ),
   string_only: flag.describe(
     'chat: whether the upstream accepts only strings as `content`. If so, text parts are joined.',
@@ -186,7 +190,7 @@ export const profileKeys = z.strictObject({
     })
     .optional()
     .describe(
-      'messages: how the body differs for a cloud whose path names the model and tells whether the answer is a stream.',
+      'messages: how the body differs for a cloud whose path contains the model and says whether the answer is a stream.',
     ),
   prefer_stream: flag.describe('Whether the gateway asks the upstream for a stream even if the client asks for JSON.'),
 })

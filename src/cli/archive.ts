@@ -17,7 +17,7 @@ const works = {
     said: 'is whole: every digest, balance and amount follows',
   },
   detach: {
-    text: 'move the entries of the oldest closed month into a file; the store keeps sealed rows and an index',
+    text: 'move the entries of the oldest closed month into a file; the store keeps one row for each account, and an index',
     load: async (): Promise<ArchiveWork> => (await import('../store/archive/archive.ts')).detachMonth,
     said: 'has the entries now: keep it as long as the ledger, and copies of it',
   },

@@ -27,7 +27,7 @@ export function addLedgerCommands(program: Command): void {
   ledger
     .command('verify')
     .description(
-      'recompute every sum and digest of the ledger; fails on any mismatch, or prints a head to keep elsewhere',
+      'recompute every sum and digest of the ledger, and print a head (a digest to keep elsewhere); fails on any mismatch',
     )
     .option('--log <file...>', 'access logs as JSON lines, from the beginning of the ledger, to compare with it')
     .option(
@@ -75,7 +75,9 @@ export function addLedgerCommands(program: Command): void {
   program.commands
     .find((command) => command.name() === 'audit')!
     .command('verify')
-    .description('recompute every digest of the audit trail; fails on any mismatch, or prints a head to keep elsewhere')
+    .description(
+      'recompute every digest of the audit trail, and print a head (a digest to keep elsewhere); fails on any mismatch',
+    )
     .action(async (_options, command: Command) => {
       const { findings, head } = await withStore(command, (books) => books.verifyAudit())
       const end = head ?? 'none: nothing was changed yet'

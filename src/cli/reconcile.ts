@@ -38,7 +38,7 @@ export function addReconcileCommand(program: Command): void {
     )
     .option(
       '--upstream <name...>',
-      'the upstreams that are this provider; default: upstreams whose names begin with its name, for aws also with bedrock',
+      'the upstreams of this provider; default: upstreams whose names begin with the name of the provider, for aws also with bedrock',
     )
     .option('--owner <id...>', 'the keys, projects, workspaces or users in the export that are yours; default: all')
     .option(

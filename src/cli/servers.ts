@@ -56,7 +56,7 @@ export function addServerCommands(program: Command): void {
     .description('the days of reports and budgets')
     .command('rezone')
     .description(
-      'change the time zone in which days begin, while no server runs; the figures of reports are computed again',
+      'change the time zone in which days begin; no server may run, and the figures of reports are computed again',
     )
     .argument('<zone>', 'the new time zone, such as UTC or Europe/Berlin')
     .action(async (zone: string, _options, command: Command) => {

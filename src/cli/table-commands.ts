@@ -12,12 +12,12 @@ export const tableCommands: Readonly<Record<string, string>> = {
   statement: 'show the monthly statement of an account: balances, credits, use, and the entries that prove them',
   models: 'list the models that clients can use',
   status: 'show the state of the server: version, readiness, ledger and load',
-  needs: 'list what an operator should act on now, the most urgent first, each with what to do',
+  needs: 'list what an operator should do now, the most urgent first',
   clock: 'the clock that dates entries: confirm that it is right, if the gateway doubts it',
-  upstreams: 'show the state of each upstream account: ready, or not used at present, for which cause and how long',
+  upstreams: 'show the state of each upstream account; for an account that is not used, also the cause and how long',
   upstream: 'an upstream of the running server: retry it, disable it, enable it again',
   requests:
-    'list the last requests, failed ones included; older requests come from the ledger, which has only billed ones',
+    'list the last requests, including failed ones; older requests come from the ledger, which has only billed requests',
   explain:
     'explain the answer to a request: attempts, fields that were lost in translation, usage, price and settlement',
   webhooks: 'list the webhooks of the configuration, each with the result of its last message',

@@ -28,7 +28,7 @@ export function addTranslateCommand(program: Command): void {
       new Option('--from <wire>', 'the wire that the client speaks').choices(clientWireNames).makeOptionMandatory(),
     )
     .option('--model <model>', 'a model of the catalog (default: the model that the request names)')
-    .option('--upstream <name>', 'the upstream that is asked, if the model has several (default: the first)')
+    .option('--upstream <name>', 'the upstream for the request, if the model has several (default: the first)')
     .option(
       '--answer <file>',
       'a file with an answer of the model, a stream or JSON (- for stdin): show what the client would get',

@@ -59,7 +59,7 @@ const azure = z
     secret_file: field.filePath
       .optional()
       .describe(
-        'A file with the secret, which is read again for each token. Default: `AZURE_CLIENT_SECRET`, then `AZURE_FEDERATED_TOKEN_FILE`, then the managed identity.',
+        'A file with the secret, which is read again for each token. Default: `AZURE_CLIENT_SECRET`, or else `AZURE_FEDERATED_TOKEN_FILE`, or else the managed identity.',
       ),
     scope: text()
       .regex(/^(?:https|api):\/\/\S+\/\.default$/, { error: `must end in /.default, such as ${azureScope}` })

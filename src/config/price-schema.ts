@@ -21,9 +21,9 @@ const rates = {
   cache_write_12h: price
     .optional()
     .describe(
-      'Input tokens written to a cache for twelve hours (OpenAI). They are counted together with tokens written for an hour; if the two prices differ, the higher one applies to both. Default: `cache_write_1h`.',
+      'Input tokens written to a cache for twelve hours (OpenAI). They are counted together with tokens written for an hour. If the two prices differ, the higher price applies to both. Default: `cache_write_1h`.',
     ),
-  output: price.describe('Output tokens, reasoning included.'),
+  output: price.describe('Output tokens, including reasoning.'),
 }
 
 /** The lowest plausible price of a million tokens, in nano-credits: 0.001 credits. */
@@ -92,7 +92,9 @@ const band = z
     name: filled('must not be empty').describe(
       "The band's name in reports, such as peak. It must be unique in its row.",
     ),
-    zone: timeZone.optional().describe("The time zone of the band's hours and days. Default: that of its calendar."),
+    zone: timeZone
+      .optional()
+      .describe("The time zone of the band's hours and days. Default: the zone of its calendar."),
     days: oneOrMore(days, daysCure).optional().describe("The days on which the band's hours begin. Default: all days."),
     hours: oneOrMore(hours, hoursCure)
       .optional()
@@ -136,7 +138,9 @@ const row = z
   .strictObject({
     from: instant
       .optional()
-      .describe('In a list of rows: the time from which the row applies, with a time zone. The first row needs none.'),
+      .describe(
+        'In a list of rows: the time from which the row applies, with a time zone. The first row needs no `from`.',
+      ),
     ...rates,
     steps,
     calls: z

@@ -35,7 +35,7 @@ const route = z.strictObject({
   priority: count(1)
     .prefault(1)
     .describe(
-      'The rank of the upstream. Upstreams with the lowest number are used first; the next rank is used if none of them is available.',
+      'The rank of the upstream. Upstreams with the lowest number are used first. If none of them is available, the upstreams with the next number are used.',
     ),
   weight: z
     .number({ error: 'must be a number above 0' })
@@ -95,11 +95,11 @@ const model = z.strictObject({
   context_window: count(1)
     .optional()
     .describe(
-      'The most tokens that input and output may have together. The gateway does not enforce it; `triwire setup` writes it into the settings of agents.',
+      'The most tokens that input and output may have together. The gateway does not enforce this limit. `triwire setup` writes it into the settings of agents.',
     ),
   cost: prices
     .optional()
-    .describe("What the model's provider charges, in credits. Default: none, and the ledger has no costs."),
+    .describe("What the model's provider charges, in credits. Without this list, the ledger has no costs."),
   prices: prices.describe(
     'What the gateway charges, in credits per million tokens: decimals in quotes, with at most 9 decimal places. A list has one row for each date on which prices change.',
   ),
@@ -115,7 +115,7 @@ const model = z.strictObject({
     )
     .prefault([])
     .describe(
-      `Request fields and betas that may pass although they raise or change the price; the others are dropped. Fields that cost beyond the token price: ${listed(costFieldNames)}. Fields that choose another model, provider, host or price: ${listed(routingFields)}. \`*\` stands for any letters; name a field in full to let it pass. Betas are named with their day.`,
+      `Request fields and betas that may pass although they raise or change the price. Without this setting, such fields are dropped. Fields that cost beyond the token price: ${listed(costFieldNames)}. Fields that choose another model, provider, host or price: ${listed(routingFields)}. \`*\` stands for any letters; name a field in full to let it pass. Betas are named with their day.`,
     ),
   hosted_tools: passage
     .prefault('pass')
@@ -135,7 +135,7 @@ const model = z.strictObject({
   affinity: oneOf(affinities)
     .prefault('alike')
     .describe(
-      'How an upstream account is chosen for a request that names no conversation. `alike`: requests that begin alike go to the same account, so that its prompt cache is used. `named`: the account is chosen at random; only named conversations stay with one account.',
+      'How an upstream account is chosen for a request that names no conversation. `alike`: requests that begin alike go to the same account, so that its prompt cache is used. `named`: the account is chosen at random, and only named conversations stay with one account.',
     ),
   implicit_key: oneOf(implicitKeys)
     .prefault('off')
@@ -182,7 +182,9 @@ const catalog = z.strictObject({
   models: z
     .array(z.union([model, chain]), { error: 'must be a list of models' })
     .min(1, { error: 'must list a model; leave out `catalog` to serve the built-in models' })
-    .describe('The models, and chains of models, that the gateway serves. The list of models has the same order.'),
+    .describe(
+      'The models, and chains of models, that the gateway serves. Clients see them in this order in the list of models.',
+    ),
 })
 
 /** The settings for the key of an account. Exactly one of them must be set. */
@@ -237,13 +239,13 @@ const account = z
 const upstream = z
   .strictObject({
     base_url: field.baseUrl.describe(
-      "The address of the upstream. If it has no path, the gateway adds the full path of the wire (`/v1/chat/completions`, …). If it has a path, the gateway adds only the part of the wire's path that follows `/v1`; on messages it first adds `/v1` if the path does not end in it.",
+      "The address of the upstream. If it has no path, the gateway adds the full path of the wire (`/v1/chat/completions`, …). If it has a path, the gateway adds only the part of the wire's path that follows `/v1`. On messages, the gateway first adds `/v1` if the path does not end in it.",
     ),
     paths: z
       .partialRecord(z.enum(modelWireNames), field.requestPaths, { error: 'must be a map of paths by wire' })
       .prefault({})
       .describe(
-        'The paths of requests by wire, from the root of the host, instead of those that follow from `base_url`. `{model}` stands for the name of the model at the upstream. A map of `whole` and `stream` has a path for each form of the answer.',
+        'The paths of requests by wire, from the root of the host. They replace the paths that are derived from `base_url`. `{model}` stands for the name of the model at the upstream. A map of `whole` and `stream` has a path for each form of the answer.',
       ),
     query: field.textMap.prefault({}).describe('Query parameters that are added to every path, such as `api-version`.'),
     key_header: field.keyHeader
@@ -259,7 +261,7 @@ const upstream = z
     ca_file: field.filePath
       .optional()
       .describe(
-        'A file with the CA certificates, in PEM, that are trusted for the server and for a proxy before it, instead of those of the system.',
+        'A file with CA certificates in PEM. They replace the certificates of the system for connections to the server and to a proxy in front of it.',
       ),
     accounts: z
       .array(account, { error: 'must be a list of accounts' })
@@ -271,7 +273,9 @@ const upstream = z
             field.complain(context, `is also the name of accounts[${first}]; give each its own`, [index, 'name'])
         }
       })
-      .describe('The accounts at the provider. Requests are spread over them; each conversation stays with one.'),
+      .describe(
+        'The accounts at the provider. Requests are spread over them. Each conversation stays with one account.',
+      ),
     messages_headers: oneOf(['anthropic', 'msgwire'])
       .prefault('anthropic')
       .describe('How the version and beta headers of the messages wire are spelled in requests to this upstream.'),
@@ -303,7 +307,9 @@ const tls = z.strictObject({
   cert: field.filePath.describe(
     "A file with the server's certificate in PEM, followed by the certificates of its authorities. A reload reads it again.",
   ),
-  key: field.filePath.describe('A file with its private key in PEM, without a passphrase. A reload reads it again.'),
+  key: field.filePath.describe(
+    'A file with the private key of the certificate in PEM, without a passphrase. A reload reads it again.',
+  ),
 })
 
 const limits = z.strictObject({
@@ -344,7 +350,7 @@ const timeouts = z.strictObject({
   keep_alive: field
     .duration('1ms', '24h')
     .prefault('65s')
-    .describe('How long an idle client connection stays open (whole s).'),
+    .describe('How long an idle client connection stays open, in whole seconds.'),
   write_stall: field.duration('1ms', '24h').prefault('60s').describe('How long a client may stop reading an answer.'),
   connect: field.duration('1ms', '24h').prefault('5s').describe('The time limit for connecting to an upstream.'),
   first_byte_stream: field
@@ -386,7 +392,9 @@ const metrics = z.strictObject({
     .regex(/^[!-~]{16,}$/, { error: metricsTokenCure, abort: true })
     .refine((value) => !isGuessable(value), { error: metricsTokenCure })
     .optional()
-    .describe('The token that a scraper must send as `authorization: Bearer`. Default: none is needed on loopback.'),
+    .describe(
+      'The token that a scraper must send as `authorization: Bearer`. Default: no token, which is possible only on loopback.',
+    ),
   accounts: flag
     .prefault(false)
     .describe('Whether there are metrics for each account, labelled with its name. At most 10,000 accounts have them.'),
@@ -415,7 +423,9 @@ const telemetry = z.strictObject({
   genai: oneOf(['standard', 'compat'])
     .prefault('standard')
     .describe('Which `gen_ai` metrics are sent. `compat` adds the older `gen_ai.client.token.usage`.'),
-  propagate: flag.prefault(false).describe('Whether requests to upstreams have the trace in the header `traceparent`.'),
+  propagate: flag
+    .prefault(false)
+    .describe('Whether requests to upstreams carry the id of the trace in the header `traceparent`.'),
 })
 
 const reporting = z.strictObject({
@@ -478,7 +488,7 @@ const webhook = z
       .refine((nanos) => nanos > 0n, { error: 'must be more than 0' })
       .optional()
       .describe(
-        'A `credit_low` message is sent when the balance of an account falls below this number of credits. An account with levels of its own (`account set --warn`) uses only those. Without `below`, no other account causes the message.',
+        'A `credit_low` message is sent when the balance of an account falls below this number of credits. An account with its own levels (`account set --warn`) uses only its own levels. Without `below`, only such accounts cause the message.',
       ),
   })
   .superRefine(({ events, below }, context) => {
@@ -507,7 +517,7 @@ export const configSchema = z.strictObject({
   admin_listen: field.address
     .prefault('127.0.0.1:8081')
     .describe(
-      'The address of the admin listener, which serves health, readiness, metrics, the admin API and the console. If it is not a loopback address and `admin.tls` is not set, it serves only health, readiness and metrics; everything is then served on loopback, at the next port.',
+      'The address of the admin listener, which serves health, readiness, metrics, the admin API and the console. If it is not a loopback address and `admin.tls` is not set, it serves only health, readiness and metrics. The admin API and the console are then served on loopback, at the next port.',
     ),
   admin: z
     .strictObject({
@@ -519,12 +529,12 @@ export const configSchema = z.strictObject({
       tls: tls
         .optional()
         .describe(
-          'TLS (1.2 or later) on the admin listener. Default: plain HTTP; on other addresses than loopback it then serves only health, readiness and metrics.',
+          'TLS (1.2 or later) on the admin listener. Default: plain HTTP. If the address is not loopback, the listener then serves only health, readiness and metrics.',
         ),
       replica_url: field.publicUrl
         .optional()
         .describe(
-          'With PostgreSQL: the address at which servers of the same store on other machines reach this admin listener, `https://host:port`. Each server has its own address. It needs `admin.tls` with a certificate that the other servers trust. Default: only servers on this machine reach it, through loopback.',
+          'With PostgreSQL: the address at which servers of the same store on other machines reach this admin listener, `https://host:port`. Each server has its own address. It needs `admin.tls` with a certificate that the other servers trust. Default: only servers on this machine reach the listener, through loopback.',
         ),
     })
     .refine(({ replica_url, tls }) => replica_url === undefined || tls !== undefined, {

@@ -95,7 +95,7 @@ export const signInSchema = z
     client_secret: filled('must not be empty')
       .optional()
       .describe(
-        'The client secret of the gateway at the identity provider. Use `client_secret_file` instead to keep it out of this file. A public client has none.',
+        'The client secret of the gateway at the identity provider. Use `client_secret_file` instead to keep it out of this file. A public client has no secret.',
       ),
     client_secret_file: field.filePath.optional().describe('A file that contains the client secret and nothing else.'),
     proxy: field.proxyUrl
@@ -106,7 +106,7 @@ export const signInSchema = z
     ca_file: field.filePath
       .optional()
       .describe(
-        'A file with the CA certificates, in PEM, that are trusted for the server and for a proxy before it, instead of those of the system.',
+        'A file with CA certificates in PEM. They replace the certificates of the system for connections to the server and to a proxy in front of it.',
       ),
     groups_claim: filled('must not be empty')
       .prefault('groups')
@@ -135,7 +135,9 @@ export const signInSchema = z
     limits: limits.prefault({}).describe('Limits for each client address (see `trusted_proxies`).'),
     show_balance: flag
       .prefault(false)
-      .describe('Whether a person without a budget sees the balance of the account where an agent shows its usage.'),
+      .describe(
+        'Whether agents, when they show the usage of a person without a budget, also show the balance of the account.',
+      ),
   })
   .superRefine((settings, context) => {
     const { access, idle, absolute } = settings

@@ -20,7 +20,7 @@ export const accountShape = field.named('Account', {
   budget: field.budgetShape
     .nullable()
     .describe('the budget of all its keys together; null: only the balance limits it'),
-  rpm: z.int().nullable().describe('the most requests of all its keys per minute; null: as configured'),
+  rpm: z.int().nullable().describe('the most requests of all its keys per minute; null: the configured default'),
   warn: z
     .array(field.amount)
     .nullable()
@@ -61,7 +61,7 @@ const bounds = {
     .describe(
       'the most credits that all keys of the account may spend together, such as 500/month; `none`: only the balance limits them',
     ),
-  rpm: field.rate.optional().describe('the most requests of all its keys per minute; `none`: as configured'),
+  rpm: field.rate.optional().describe('the most requests of all its keys per minute; `none`: the configured default'),
   warn: field.warn.optional(),
   plan: field.plan
     .optional()
@@ -228,7 +228,7 @@ export const accountOperations = [
         command: 'account suspend',
         arguments: ['account'],
         fixed: { state: 'suspended' },
-        text: 'refuse new requests of an account; running requests are finished',
+        text: 'refuse new requests of an account; running requests continue',
       },
       {
         command: 'account activate',
@@ -271,7 +271,7 @@ export const accountOperations = [
         .describe('the credits to add, such as 12.5, or to take away, such as -3'),
       reference: field
         .text('must be a text')
-        .describe('the number of the payment: a second credit with the same reference is not booked'),
+        .describe('the number of the payment: a second credit with the same reference is not added'),
     }),
     output: accountShape,
     problems: ['not_found', 'reference_conflict', 'conflict'],

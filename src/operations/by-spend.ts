@@ -13,7 +13,7 @@ const rankedMax = 1_000
 /** The number of rows that one query looks up. */
 const slice = 200
 
-export const bySpendText = `\`${bySpend}\`: the ${rankedMax} that spent most in the last ${daysMax} days, the largest first, without those that spent nothing`
+export const bySpendText = `\`${bySpend}\`: the ${rankedMax} that spent most in the last ${daysMax} days, the largest first; rows without spending are left out`
 
 type SpendQuery<Row> = {
   by: 'account' | 'key'

@@ -242,7 +242,9 @@ export const budget = orShape<Budget, typeof budgetShape>(
 )
 
 /** A filter of lists by person. */
-export const ofPerson = text('must name a person').describe('only those of this person, by id, external id or name')
+export const ofPerson = text('must name a person').describe(
+  'only keys or sessions of this person, by id, external id or name',
+)
 
 /** The person who uses a key. */
 export const person = orNone('must be a text', (text) => text).describe(
@@ -316,7 +318,7 @@ export const metadata = orShape<Metadata, typeof metadataShape>(
   parseMetadata,
   metadataShape,
   checkMetadata,
-).describe('pairs of your own, such as team=red,order=12, which have no meaning here; `none` removes them')
+).describe('your own names and values, such as team=red,order=12, which triwire only stores; `none` removes them')
 
 /** The id of an object in a system of the operator. */
 export const externalId = orNone('must be a text', checkExternalId).describe(
@@ -324,9 +326,7 @@ export const externalId = orNone('must be a text', checkExternalId).describe(
 )
 
 /** A filter of lists by external id. */
-export const ofExternalId = text('must be a text')
-  .optional()
-  .describe('only those with this id in a system of your own')
+export const ofExternalId = text('must be a text').optional().describe('only rows with this external id')
 
 /** The ids of models that a key may use. */
 export const models = orShape(

@@ -165,7 +165,7 @@ export const keyOperations = [
     input: z.strictObject({ account: field.account, label: label.optional(), ...bounds }),
     output: issuedShape,
     problems: ['not_found', 'conflict'],
-    text: 'make a key, with or without limits of its own; the key is shown only now',
+    text: 'make a key, with or without limits; the key is shown only this once',
     cli: [{ command: 'key create', arguments: ['account'], options: { label: '--label <text>', ...boundOptions } }],
     run: async (context, { account, ...asked }) =>
       issued(await context.books.createKey(account, wishesOf(asked, context))),
@@ -239,7 +239,7 @@ export const keyOperations = [
     input: z.strictObject(field.paging),
     output: foreignShape,
     problems: ['cursor_invalid'],
-    text: 'list the keys that came from another gateway: when they expire, when they were last used, and which are rotated',
+    text: 'list the keys that were imported from another gateway: when they expire, when they were last used, and which are rotated',
     cli: [{ command: 'key foreign', rows: 'all' }],
     async run(context, { limit }) {
       const { books, beyond } = context

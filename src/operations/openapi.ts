@@ -193,14 +193,14 @@ type Described = Record<string, unknown> & {
 /** Describes in a sentence who may use operations of a role. */
 export function roleText(role: Operation['role']): string {
   return {
-    anyone: 'Anyone may call it.',
-    owner: 'Owners of a key and operators may call it.',
-    own: 'Owners of a key may call it.',
-    lead: 'People with the role `lead` may call it.',
-    reader: 'All operators may call it.',
-    viewer: 'Operators with the role `viewer` or `admin` may call it.',
-    finance: 'Operators with the role `finance` or `admin` may call it.',
-    admin: 'Operators with the role `admin` may call it.',
+    anyone: 'Anyone may use this operation.',
+    owner: 'Owners of a key and operators may use this operation.',
+    own: 'Owners of a key may use this operation.',
+    lead: 'People with the role `lead` may use this operation.',
+    reader: 'All operators may use this operation.',
+    viewer: 'Operators with the role `viewer` or `admin` may use this operation.',
+    finance: 'Operators with the role `finance` or `admin` may use this operation.',
+    admin: 'Operators with the role `admin` may use this operation.',
   }[role]
 }
 

@@ -81,7 +81,7 @@ export const operatorOperations = [
     }),
     output: issuedShape,
     problems: ['conflict'],
-    text: 'make a token for a person who operates the gateway; the token is shown only now',
+    text: 'make a token for a person who operates the gateway; the token is shown only this once',
     cli: [
       {
         command: 'operator create',

@@ -39,7 +39,7 @@ const input = z.strictObject({
   upstream: words('upstreams'),
   outcome: field.outcome,
   status: words(
-    'HTTP statuses (only requests in memory have one)',
+    'HTTP statuses (older requests, from the ledger, have none)',
     isStatus,
     'must be statuses such as 200 or 429,500',
   ),
@@ -70,7 +70,7 @@ export const requestOperations = [
     input,
     output: requestRow,
     problems: ['cursor_invalid', 'store_unavailable'],
-    text: 'list the last requests, failed ones included; older requests come from the ledger, which has only billed ones',
+    text: 'list the last requests, including failed ones; older requests come from the ledger, which has only billed requests',
     cli: [
       {
         command: 'requests',

@@ -35,9 +35,9 @@ async function readBooksSoon(openBooks: () => Promise<Books>): Promise<BooksStat
 }
 
 const texts: Record<SteeringWord, string> = {
-  retry: 'let the next request try an upstream that is not used at present because it failed',
+  retry: 'end the cooldown of an upstream that failed, so that the next request may use it',
   disable:
-    'send no new requests to an upstream until it is enabled again or the server ends; running requests are finished',
+    'send no new requests to an upstream until it is enabled again or the server ends; running requests continue',
   enable: 'enable an upstream that was disabled',
 }
 
@@ -102,7 +102,7 @@ export const runningOperations = [
     role: 'reader',
     kind: 'list',
     output: needShape,
-    text: 'list what an operator should act on now, the most urgent first, each with what to do',
+    text: 'list what an operator should do now, the most urgent first',
     cli: [{ command: 'needs', rows: 'all' }],
     asks: 'server',
     isOfAll: true,
@@ -113,7 +113,7 @@ export const runningOperations = [
     http: 'POST /clock/confirm',
     role: 'admin',
     output: z.object({ time: field.when.describe('the time of the clock that dates entries') }),
-    text: 'confirm that the clock which dates entries is right, if the gateway doubts it; this holds until the clock jumps again',
+    text: 'confirm that the clock which dates ledger entries is right, if the gateway doubts it; this is valid until the clock jumps again',
     cli: [{ command: 'clock confirm' }],
     run: async ({ books }) => ({ body: await books.confirmClock() }),
   }),
@@ -134,7 +134,7 @@ export const runningOperations = [
     role: 'viewer',
     kind: 'list',
     output: upstreamState,
-    text: 'show the state of each upstream account: ready, or not used at present, for which cause and how long',
+    text: 'show the state of each upstream account; for an account that is not used, also the cause and how long',
     cli: [{ command: 'upstreams', rows: 'all' }],
     asks: 'server',
     run: async ({ running }) => ({ items: await running.listUpstreams() }),

@@ -27,9 +27,12 @@ export function addCatalogCommands(program: Command): void {
     catalog
       .command('import')
       .argument('<file>', 'the price file')
-      .argument('[id...]', 'the models to add or update (default: all known ones are updated)')
+      .argument(
+        '[id...]',
+        'the models to add or update (default: update all models of the configuration that the file has)',
+      )
       .description(
-        'read limits and prices from the price file of LiteLLM or models.dev: add the named models or, without ids, update those of the configuration',
+        'read limits and prices from the price file of LiteLLM or models.dev; with ids, add these models; without ids, update the models of the configuration',
       )
       .option('--upstream <name>', 'the entry of upstreams that serves the added models, or whose models are updated')
       .addOption(

@@ -19,9 +19,7 @@ export function addDoctorCommand(program: Command): void {
     .command('doctor')
     .description('test a running gateway as a client would, on every wire, and report failures')
     .addOption(
-      new Option('--key <key>', 'an API key of an account with credit, because the probes are billed').env(
-        'TRIWIRE_KEY',
-      ),
+      new Option('--key <key>', 'an API key of an account with credit; the probes are billed').env('TRIWIRE_KEY'),
     )
     .addOption(
       new Option('--model <id>', 'a model to test; the option can be repeated')
@@ -29,7 +27,7 @@ export function addDoctorCommand(program: Command): void {
         .default([], 'the first models that the gateway lists'),
     )
     .option('--models-max <number>', 'how many of the listed models are tested', readCount, 10)
-    .option('--base-url <url>', 'the address of the gateway (default: where the configured one listens)', readOrigin)
+    .option('--base-url <url>', 'the address of the gateway (default: the address in the configuration)', readOrigin)
     .addOption(timeoutOption('the time limit of each request, such as 500ms, 60s or 2m', '60s'))
     .option('--sign-in', 'check only sign-in: no key is needed, and nothing is billed')
     .action(async (options: DoctorOptions, command: Command) => {

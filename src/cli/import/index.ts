@@ -17,7 +17,7 @@ export function addImportCommands(program: Command): void {
     )
     .option(
       '--keys <file>',
-      'also import its keys: a file with the answers of /key/list, /team/list and /user/list, or the tables as CSV; the option can be repeated',
+      'also import the keys: a file with the answers of /key/list, /team/list and /user/list, or the tables as CSV; the option can be repeated',
       collect,
       [],
     )

@@ -18,7 +18,7 @@ export function addLoginCommands(program: Command): void {
     })
   program
     .command('token')
-    .argument('[url]', 'the URL of the gateway; needed only if you are signed in at several')
+    .argument('[url]', 'the URL of the gateway; needed only if you are signed in at several gateways')
     .description('print a token for an agent; it never opens a browser, and exits with code 3 if a person must sign in')
     .option('--named <agent>', 'make and print a key of yours for an agent that stores it, such as opencode')
     .action(async (url: string | undefined, { named }: { named?: string }) => {
@@ -27,7 +27,7 @@ export function addLoginCommands(program: Command): void {
     })
   program
     .command('logout')
-    .argument('[url]', 'the URL of the gateway; needed only if you are signed in at several')
+    .argument('[url]', 'the URL of the gateway; needed only if you are signed in at several gateways')
     .description('sign out: end the session at the gateway, and remove its file from this machine')
     .action(async (named: string | undefined, _options, command: Command) => {
       const { chooseUrl } = await import('./kept.ts')
