@@ -80,7 +80,9 @@ export async function measure(
   })
   const othersMost = Math.max(0, ...taking.others)
   if (othersMost > othersMax)
-    tell(`${workload.name}: others used up to ${Math.round(othersMost * 100)} % of the machine: trust no times.`)
+    tell(
+      `${workload.name}: other programs used up to ${Math.round(othersMost * 100)} % of the machine, so the times are not reliable.`,
+    )
   for (const [i, server] of bench.servers.entries()) compareBills(taking, server, before[i])
   return figures
 

@@ -89,7 +89,9 @@ async function measureRow(row: Workload, { bench, running, servers, run, options
     // This server had no other requests, so pieces that arrived together were gathered. That saves work and makes clients wait.
     const sent = piecesOf(row.answer)
     if (why === undefined && pieces < sent / 2)
-      tell(`${row.name}: ${server.name} gathers: of ${sent} pieces of its model's stream it made ${pieces}.`)
+      tell(
+        `${row.name}: ${server.name} joins pieces of a stream: the model sent ${sent} pieces, and the client got ${pieces}.`,
+      )
   }
   const { limits, rounds } = options
   const seconds = row.name === rowNames[0] ? latencySeconds : 0
@@ -115,7 +117,10 @@ function tellLate(row: Workload, figures: ReadonlyMap<string, Figures>, tell: (t
   if (row.unit !== 'event' || !pace) return
   for (const [name, { tookMs }] of figures) {
     const times = tookMs / pace
-    if (times > lateMax) tell(`${row.name}: ${name} took ${times.toFixed(1)} times as long: its pieces run together.`)
+    if (times > lateMax)
+      tell(
+        `${row.name}: ${name} took ${times.toFixed(1)} times as long as the bare pipe, so pieces of its streams were joined.`,
+      )
   }
 }
 
@@ -163,7 +168,7 @@ function tellOurs(server: TestedServer): ServerTold {
     name: server.name === 'bare' ? 'bare pipe' : server.name,
     what: 'of this checkout (Node)',
     has: isGateway(server)
-      ? 'a key, its window, a hold and a durable debit for each request in SQLite, metrics, its log in a file'
+      ? 'checks a key and its rate limit, reserves credit, writes a durable debit for each request into SQLite, keeps metrics, and writes its log to a file'
       : '',
     isPipe: !isGateway(server),
     idleMb: readTree(server.pid).rssMb,
@@ -175,7 +180,10 @@ function tellOurs(server: TestedServer): ServerTold {
 function tellPeer({ name, language, source, has, streamsMax }: Peer): ServerTold {
   const node = source.from === 'npm' && source.node ? ` ${source.node}` : ''
   const what = `${source.version} (${language}${node}, from ${source.from})`
-  const less = streamsMax === undefined ? '' : `; ${streamsMax} streams at once, of more it does not keep the pace`
+  const less =
+    streamsMax === undefined
+      ? ''
+      : `; it gets ${streamsMax} streams at once, because with more it falls behind the upstream`
   return { name, what, has: `${has}${less}`, isPipe: false, cells: {} }
 }
 
@@ -183,6 +191,6 @@ function tellAbout({ limits, rounds }: PeersOptions): string {
   const nginx = spawnSync('nginx', ['-v'], { encoding: 'utf8' }).stderr?.trim().split('/')[1]
   const [core] = cpus()
   return `Measured on ${new Date().toISOString().slice(0, 10)}: ${cpus().length} cores (${core?.model.trim()}), Linux ${release()}, \
-Node ${process.versions.node}${nginx ? `, nginx ${nginx}` : ''}. Medians of ${rounds} rounds of ${limits.take} s, behind up to ${limits.heat} s of \
-heating; of a stream at least one wave.`
+Node ${process.versions.node}${nginx ? `, nginx ${nginx}` : ''}. Medians of ${rounds} rounds of ${limits.take} s, after a warm-up of \
+up to ${limits.heat} s. Each round of a stream measures at least one set of streams from beginning to end.`
 }

@@ -42,9 +42,9 @@ export function formatRun(run: Run): string {
   return [
     about,
     costs(run, measured),
-    'At saturation on one core, and at 30 % of it; memory of all its processes; from the start until it listens:',
+    'Requests a second are measured at saturation of one core, and the times p50 and p99 at 30 % of that load. RSS is the memory of all processes of a server. The time to start ends when the server listens:',
     times(run, measured),
-    '### What each does with a request',
+    '### What each server does for a request',
     bullets(servers.filter(({ isPipe }) => !isPipe).map(({ name, what, has }) => `**${name}** ${what}: ${has}.`)),
     '### What was not measured',
     bullets([
@@ -52,7 +52,7 @@ export function formatRun(run: Run): string {
       ...measured.flatMap(reasons),
       ...refused.map(({ name, why }) => `**${name}**: ${why}`),
     ]),
-    ...(remarks.length > 0 ? ['### Told by the run', bullets(remarks.map(clean))] : []),
+    ...(remarks.length > 0 ? ['### Notes of the run', bullets(remarks.map(clean))] : []),
   ].join('\n\n')
 }
 
@@ -63,7 +63,7 @@ function costs({ rows }: Run, servers: readonly ServerTold[]): string {
     return Math.min(...all)
   })
   return table(
-    ['', ...rows.map(({ name, unit }) => `${name}: µs of CPU ${unit === 'event' ? 'an event' : 'a request'}`)],
+    ['', ...rows.map(({ name, unit }) => `${name}: µs of CPU for ${unit === 'event' ? 'an event' : 'a request'}`)],
     servers.map(({ name, isPipe, cells }) => [
       name,
       ...rows.map((row, i) => {
@@ -86,11 +86,11 @@ function times({ rows }: Run, servers: readonly ServerTold[]): string {
       `${json}: requests a second`,
       'p50 / p99 ms at 30 %',
       `${one}: p50 ms`,
-      'RSS idle MB',
-      'behind that row',
-      'behind streams',
-      'start ms',
-      'asked before the clock',
+      'RSS MB when idle',
+      'RSS MB after that row',
+      'RSS MB after streams',
+      'ms to start',
+      'requests before measuring',
     ],
     servers.map(({ name, idleMb, startedMs, cells }) => {
       const [busy, alone, streamed] = [json, one, stream].map((row) => figuresOf(cells[row]))

@@ -13,7 +13,7 @@ export const peers: readonly Peer[] = [
     name: 'rolter',
     language: 'Rust',
     source: { from: 'PyPI', package: 'rolter', version: '0.1.0' },
-    has: 'a key of its development mode, a route by model; no accounting',
+    has: 'checks a key of its development mode, and chooses a route by model; it does no accounting',
     model: 'bench',
     start: ({ home, port, origin, write }) => ({
       command: [join(home, 'bin/rolter'), 'gateway', '-c', write('rolter.toml', rolterConfig(port, origin))],
@@ -25,7 +25,7 @@ export const peers: readonly Peer[] = [
     name: 'ferrogw',
     language: 'Go',
     source: { from: 'PyPI', package: 'ferrogw', version: '1.5.10' },
-    has: 'a master key, its rate limit (set out of reach); no accounting',
+    has: 'checks a master key and its rate limit, which is set so high that it is never reached; it does no accounting',
     model: 'gpt-4o-mini',
     start: ({ home, port, origin, secret, write }) => ({
       command: [join(home, 'bin/ferrogw'), 'serve'],
@@ -57,7 +57,7 @@ export const peers: readonly Peer[] = [
       version: 'v7.2.140',
       main: './cmd/server',
     },
-    has: 'a key, a route by model; statistics of use and its log in a file are off',
+    has: 'checks a key, and chooses a route by model; its statistics of use and its log file are off',
     model: 'bench',
     start: ({ home, place, port, origin, secret, write }) => ({
       command: [
@@ -99,7 +99,7 @@ export const peers: readonly Peer[] = [
       // Not every registry has the versions that the package itself asks for.
       overrides: { '@hono/node-server': '1.13.5', hono: '4.9.7' },
     },
-    has: 'no key of its own: provider, address and key come with each request; its console is off',
+    has: 'checks no key: provider, address and key come with each request; its console is off',
     model: 'upstream-model',
     start: ({ home, port }) => ({
       command: [
@@ -120,7 +120,7 @@ export const peers: readonly Peer[] = [
     language: 'Node',
     // A package that it compiles does not support our version of Node yet.
     source: { from: 'npm', package: 'llm-simple-router', version: '1.1.6', node: '20.20.2' },
-    has: 'a key, a route by model, a row of its log in SQLite for each request',
+    has: 'checks a key, chooses a route by model, and writes a row of its log into SQLite for each request',
     model: 'bench',
     start: ({ home, place, port }) => ({
       command: [nodeOf(home), join(home, 'node_modules/llm-simple-router/dist/cli.js')],
@@ -132,7 +132,7 @@ export const peers: readonly Peer[] = [
     name: 'opencodex',
     language: 'Bun',
     source: { from: 'npm', package: '@bitkyc08/opencodex', version: '2.63.0' },
-    has: 'a route by provider and model, its log of requests; no key is asked for on the loopback',
+    has: 'chooses a route by provider and model, and logs requests; it requires no key on loopback',
     model: 'bench/upstream-model',
     // For a whole answer on another wire it asks its model for a stream.
     modelOf: ({ wire, answer }) =>
@@ -160,7 +160,7 @@ export const peers: readonly Peer[] = [
     name: 'LiteLLM',
     language: 'Python',
     source: { from: 'PyPI', package: 'litellm', extras: 'proxy', version: '1.106.2' },
-    has: 'a master key, a route by model; one worker, no database, no log of spending',
+    has: 'checks a master key, and chooses a route by model; it has one worker, no database and no log of spending',
     model: 'bench',
     start: ({ home, port, origin, secret, write }) => {
       const upstream = { model: 'openai/upstream-model', api_base: `${origin}/v1`, api_key: 'upstream-key' }
