@@ -92,8 +92,8 @@ Both servers accept fields that they do not know.
 
 \`npm run test:servers\` takes twelve minutes, and writes this page. It needs Linux on x64, and Python for LiteLLM (3.11 was tried).
 
-- **llama.cpp**: the packages come from the mirror that the machine's own apt uses, or from \`--mirror URL\`. Their signatures
-  are checked as apt does. They are unpacked into \`.servers\`, or into the folder that \`TRIWIRE_SERVERS_DIR\` names.
+- **llama.cpp**: the packages come from the mirror that the machine's own apt uses, or from \`--mirror URL\`. The script
+  checks their signatures like apt. The packages are unpacked into \`.servers\`, or into the folder that \`TRIWIRE_SERVERS_DIR\` names.
 - **LiteLLM**: the packages come from PyPI, in the versions of \`servers/litellm.txt\`. They go into a Python environment in the
   same folder (770 MB).
 - **The system**: nothing is installed on it.
