@@ -620,8 +620,8 @@ function ownerOfSession(whose: Principal): { operatorId: string; expiresMs: numb
 }
 
 /**
- * Finds the operator or key owner to whom a shown text belongs. A bearer token is an operator's, the command line's, or
- * a key. A cookie stands for an operator or a key.
+ * Finds the operator or key owner to whom a shown text belongs. A bearer token belongs to an operator or to the command
+ * line, or it is a key. A cookie stands for an operator or a key.
  */
 async function findPrincipal(
   store: BookStore,

@@ -10,8 +10,8 @@ import { formatTime } from './calendar.ts'
 /** How far the wall clock may drift from the steady clock, or be before the newest entry, in ms. */
 export const apartMaxMs = 3_600_000
 /**
- * The most time since the newest entry or confirmation, in ms, for which a clock is accepted without a new
- * confirmation. Applies at a start and at the command line.
+ * For this long after the newest entry or confirmation, in ms, a clock is accepted without a new confirmation. The
+ * limit applies at a start and at the command line.
  */
 const restMaxMs = 366 * 86_400_000
 /** How often the store is read, in ms: normally, and while the clock is in doubt. */

@@ -381,7 +381,10 @@ type AskStore = (holdNanos: bigint, place: 'take' | PlaceTaken) => Promise<HoldA
 /** Means that a question takes no place in a window, and that no earlier question took one. */
 const noPlace: PlaceTaken = { accountMs: 0, keyMs: undefined }
 
-/** A request that holds no credit yet. The first question that the store answers takes its place in the rate window. */
+/**
+ * A request that holds no credit yet. The first question that the store answers takes the request's place in the rate
+ * window.
+ */
 class RemoteEntry implements Entered {
   readonly ok = true
   readonly #ask: AskStore

@@ -207,7 +207,7 @@ export function pollGrant(code: string, lives: SessionLives): BookChange<Redempt
       if (grant.state === 'denied') return { ...refused('access_denied'), writes: [use({ state: 'used' })] }
       if (grant.state === 'approved') return redeem(facts, grant, lives)
       const sinceMs = facts.nowMs - (grant.polledMs ?? Number.NEGATIVE_INFINITY)
-      // A negative time means that the clock was set back. The program need not wait until it has caught up.
+      // A negative time means that the clock was set back. The program need not wait until the clock has caught up.
       if (sinceMs >= 0 && sinceMs < (pollSeconds - 1) * 1000) return refused('slow_down')
       return { ...refused('authorization_pending'), writes: [use({ polledMs: facts.nowMs })] }
     },

@@ -161,7 +161,9 @@ function* joinLines<S>(
   return rows.map((row) => ({ ...row, of: join(row.of), own: row.of }))
 }
 
-/** Returns a function that replaces the keys and people in a group by the keys and people that they count as. */
+/**
+ * Returns a function that replaces each key in a group by the first key of its line, and each identity by its person.
+ */
 function* readJoin<S>(
   reader: UsageReader<S>,
   by: readonly UsageGrouping[],

@@ -32,8 +32,8 @@ export type SumColumn = (typeof sumColumns)[number]
 
 /**
  * For each table, the columns that identify a row, in the order of the table's key. Hours and days are those of the
- * reporting zone. Each hour or day is identified by its first quarter hour, numbered since 1970. Numbers of hours would
- * not do, because some zones differ from UTC by half an hour.
+ * reporting zone. Each hour or day is identified by its first quarter hour, numbered since 1970. A number of hours
+ * since 1970 would not do, because some zones differ from UTC by half an hour.
  */
 export const usageTables = {
   sums_h: ['hour', ...all],

@@ -41,7 +41,7 @@ export function createLogCheck(log: Iterable<LogLine>, findings: string[]) {
       findings.push(`request ${requestId}: the log says ${what} ${said}, the ledger ${booked ?? 'none'}`)
   }
 
-  /** Compares the log line of a debit that is in an archive's file with the fields of the debit that the index has. */
+  /** Compares the log line of a debit in an archive's file with the fields that the index has of that debit. */
   function checkAway(requestId: string, accountId: string, amountNanos: bigint): void {
     const line = lines.get(requestId)
     lines.delete(requestId)
