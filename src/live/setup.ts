@@ -19,7 +19,7 @@ import { programs } from '../programs/known/index.ts'
 import type { Access, Program, Settings } from '../programs/program.ts'
 import { keyPlaceholder, keyVariable, shellNames } from '../programs/shells.ts'
 
-/** Titles of programs. A program that is missing here has its name with a capital as its title. */
+/** Titles of programs. A program that is missing here has its own name, with a capital letter, as its title. */
 const titles: Readonly<Record<string, string>> = {
   'openai-node': 'OpenAI SDK for Node',
   'openai-python': 'OpenAI SDK for Python',

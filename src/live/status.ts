@@ -50,7 +50,7 @@ export function listFailing({ snapshots, lastAnswers }: Pick<Gateway, 'snapshots
   return entries.flatMap(({ id }) => (lastAnswers.isFailing(id) ? [id] : []))
 }
 
-/** Lists the troubles with upstream accounts that other servers with the same store have reported. */
+/** Lists the troubles that other servers with the same store have reported about upstream accounts. */
 function tellHeard({ snapshots, nowMs }: Gateway): Status['heard'] {
   const { pool, config } = snapshots.current
   return pool.list(config.catalog.entries).flatMap(({ model, upstream, account = null, heard }) => {

@@ -27,7 +27,8 @@ export function createTrafficWriter(
   function write(): Promise<boolean> {
     writtenMs = clockMs()
     const cells = traffic.take()
-    // The store keeps counts that it could not write, so a failed write is tried again even if there are no new counts.
+    // If the store cannot write counts, it keeps them. So a failed write is tried again even if there are no new
+    // counts.
     if (cells.length > 0 || isBehind)
       writing = store
         .noteTraffic(cells)
