@@ -80,7 +80,7 @@ function cleanLine(line: string): string {
   return JSON.stringify(clean({ time, level, event, id, cut: true }, 100))
 }
 
-/** Returns a line for people, cleaned and cut to the limit. Every such line of the log comes from here. */
+/** Returns a line for people, cleaned and cut to the limit. Every line of the log that is for people is made here. */
 export function textLine(text: string): string {
   const lines = loggable(text).replaceAll('\t', ' ').split('\n')
   const line = lines.map((one) => one.trim()).join(' | ')
