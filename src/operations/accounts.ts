@@ -79,7 +79,10 @@ const boundOptions = {
   metadata: '--metadata <words>',
 } satisfies Record<keyof typeof bounds, string>
 
-/** The wishes with every bound of an account required. So the compiler finds a bound that `wishesOf` leaves out. */
+/**
+ * The wishes in a form that requires every bound of an account. So the compiler reports a bound that `wishesOf` leaves
+ * out.
+ */
 type WholeAccountWishes = { [Name in keyof Required<AccountBounds>]: AccountWishes[Name] }
 
 /** Converts the fields of a request to the values that the operator wants, in the form that the books take. */

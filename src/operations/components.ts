@@ -18,8 +18,8 @@ export function nameSchemas(roots: readonly (readonly [hint: string, schema: Nod
 } {
   const names = new Map<string, string>()
   const schemas: Record<string, Node> = {}
-  // Schemas with a title come first, starting with the smallest. A schema inside a titled one gets a name that begins
-  // with its title.
+  // Schemas with a title come first, starting with the smallest. A schema inside a titled schema gets a name that
+  // begins with that title.
   const titled = roots.flatMap(([, schema]) => [...findTitled(schema)])
   const bySize = new Map(titled.map((one) => [JSON.stringify(one), one])).entries()
   for (const [, one] of [...bySize].sort(([a], [b]) => a.length - b.length)) visit(one, one['title'] as string)

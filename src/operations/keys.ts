@@ -125,7 +125,9 @@ const boundOptions = {
   expires: '--expires <time>',
 } satisfies Record<keyof typeof bounds, string>
 
-/** The wishes with every bound of a key required. So the compiler finds a bound that `wishesOf` leaves out. */
+/**
+ * The wishes in a form that requires every bound of a key. So the compiler reports a bound that `wishesOf` leaves out.
+ */
 type WholeWishes = { [Name in keyof Required<KeyWishes>]: KeyWishes[Name] }
 
 /** Converts the fields of a request to the values that the operator wants, in the form that the books take. */

@@ -21,7 +21,7 @@ export const needLimits = {
   unusedMs: 90 * dayMs,
   /** An hour is listed if it cost this many times as much as the same hour a week ago. */
   leapTimes: 3n,
-  /** In that comparison, a smaller cost of the hour a week ago counts as this much. */
+  /** In the comparison above, a smaller cost of the hour a week ago counts as this much. */
   tinyNanos: nanosPerCredit,
   /** An upstream account is listed if it is not ready for this long. */
   coolingMs: 10 * 60_000,
@@ -65,7 +65,10 @@ export type NeedFacts = {
     fromMs: number
     spentNanos: bigint
     weekAgoNanos: bigint
-    /** Whether anything was spent around that hour a week ago. If the store is only a few days old, nothing was. */
+    /**
+     * Whether anything was spent around that hour a week ago. If not, there is nothing to compare with, for example in
+     * a new store.
+     */
     hasWeekAgo: boolean
     key: (NamedKey & { spentNanos: bigint }) | undefined
   }[]
@@ -421,8 +424,8 @@ function sayTime(ms: number): string {
 }
 
 /**
- * Makes the line of a spent budget. The command `triwire KIND set` changes the budget. The text of the line starts with
- * `begins`.
+ * Makes the line of a spent budget. `kind` is the object whose budget is spent, as in the command `triwire key set`.
+ * The text of the line starts with `begins`.
  */
 function spentNeed(one: SpentBudget, kind: 'account' | 'person' | 'key', begins: string, link: string): FoundNeed {
   return {

@@ -163,13 +163,13 @@ export type Running = {
   /** The demo of the console. */
   demo: DemoDesk
   /**
-   * Returns how much running requests hold of the budget of a key, or of its person. The amount is in nano-credits, as
-   * far as this process knows.
+   * Returns how much of a budget is held by running requests, in nano-credits, as far as this process knows. The budget
+   * is that of the key, or of its person.
    */
   heldOf(keyDigest: string, whose?: 'bounds' | 'personBounds'): bigint
   /**
-   * Returns how many nano-credits running requests hold of each person's budget, by person id. People without holds may
-   * be missing.
+   * Returns how much of each person's budget is held by running requests, in nano-credits by person id. People without
+   * holds may be missing.
    */
   heldByPeople(): ReadonlyMap<string, bigint>
   /** Whether the store has keys of another gateway, as far as this process knows. */

@@ -14,7 +14,9 @@ const columns = {
 
 type ColumnName = keyof typeof columns
 
-/** The columns that set a budget or a rate. An empty cell leaves it as it is, and the word `none` removes it. */
+/**
+ * The columns that set a budget or a rate. An empty cell leaves the bound unchanged, and the word `none` removes it.
+ */
 const bounds = { budget, rpm: rate } as const
 
 /** The most people in a list. The whole list is one transaction, which blocks other changes of the books. */

@@ -73,7 +73,10 @@ const options = {
   rpm: '--rpm <count>',
 }
 
-/** The wishes with every field of a person required. So the compiler finds a field that `wishesOf` leaves out. */
+/**
+ * The wishes in a form that requires every field of a person. So the compiler reports a field that `wishesOf` leaves
+ * out.
+ */
 type WholePersonWishes = { [Name in keyof Required<PersonWishes>]: PersonWishes[Name] }
 
 function wishesOf(asked: z.output<z.ZodObject<typeof fields>>): WholePersonWishes {

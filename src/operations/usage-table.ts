@@ -147,7 +147,7 @@ function* tellRows(rows: ReadonlyMap<string, RowSums>, columns: readonly string[
   const isAlike = (at: number, other: number) => sorted[at]!.words.join('\n') === sorted[other]?.words.join('\n')
   for (const [at, { words, ids, sums }] of sorted.entries()) {
     const isShared = isAlike(at, at - 1) || isAlike(at, at + 1)
-    // People with the same name get their id.
+    // People who have the same name are shown with their ids.
     const withId = (word: string, n: number) => (columns[n] === 'person' && ids[n] ? `${word} (${ids[n]})` : word)
     yield tellRow(columns, isShared ? words.map(withId) : words, sums)
   }
