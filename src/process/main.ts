@@ -118,7 +118,7 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
   })
   // Signals that arrived during the start are handled now (ruling X11).
   takeSignals(heed)
-  // A worker stops if its supervisor has ended. If it went on, a new worker could not use its folder.
+  // A worker stops if its supervisor has ended. If the worker went on, a new worker could not use its folder.
   if (role) process.on('disconnect', () => void stop('supervisor_gone', 0))
 
   function heed(signal: NodeJS.Signals): void {

@@ -271,7 +271,7 @@ function timeOf({ connectionsClockMs = ownTime.clockMs }: ServerParts): Pick<Con
   return { clockMs: connectionsClockMs }
 }
 
-/** The real time, also in tests. It measures how requests share the computing time of this process. */
+/** The real time. Tests use it too, because requests share the real computing time of this process. */
 const ownTime = {
   clockMs: () => performance.now(),
   soon: (act: () => void) => void setImmediate(act),
