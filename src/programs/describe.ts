@@ -11,8 +11,7 @@ const keyReads: Record<NonNullable<Settings['code']>['language'], (text: string)
 
 /**
  * Makes the settings of a program. If no key is given, source texts read the key from a variable.
- * @property note says where a person must write the key, if the settings contain its placeholder because the program
- * reads no variable
+ * @property note a sentence for the person who must write the key in place of its placeholder; undefined if nobody must
  */
 export function settingsOf(program: Program, access: Access, wire: ClientWire): Settings & { note?: string } {
   const settings = program.settings(access, wire)
@@ -60,7 +59,10 @@ export function toData({ files = [], env, commands, steps, code }: Settings) {
   }
 }
 
-/** Says that the context window comes from a preset, or what the program assumes. Undefined if neither applies. */
+/**
+ * Returns a sentence: that the context window comes from a preset, or which window the program assumes. Undefined if
+ * neither applies.
+ */
 export function describeWindow(
   { assumes }: Program,
   name: string,

@@ -10,8 +10,8 @@ export type Program = {
   /** The context window that the program assumes by default, in words; undefined if it needs none. */
   assumes?: string
   /**
-   * A text that the program must provide before its files are written. The sentences are for a person if it provides
-   * none.
+   * A text that the program must provide before its files are written. The sentences are for a person, if the program
+   * provides no text.
    */
   asks?: { hear(): Promise<string | undefined>; otherwise: string; ifPrinted: string }
   /** The program's names for families of models. The first is for its main work. */
@@ -112,12 +112,12 @@ export type SettingsFile = {
 }
 
 /**
- * The context window of a model whose window is unknown, for programs that require one. Nearly all models accept so
- * much.
+ * The context window that a program gets for a model whose window is unknown, if it requires one. Nearly all models
+ * accept that many tokens.
  */
 export const contextTokens = 128_000
 
-/** The output limit of a model whose limit is unknown, for programs that require one. */
+/** The output limit that a program gets for a model whose limit is unknown, if it requires one. */
 export const outputTokens = 8_192
 
 /** Writes a JSON file. Undefined members are omitted. */
