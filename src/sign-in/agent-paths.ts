@@ -124,7 +124,7 @@ export function createAgentPaths(parts: AgentPathParts) {
   }
 }
 
-/** Returns the metadata of RFC 8414 and RFC 8628 §4, in the form that the clients of the vendor read. */
+/** Returns the metadata of RFC 8414 and RFC 8628 §4, in the form that Claude Code reads. */
 function discover(base: string): object {
   return {
     issuer: base,

@@ -35,8 +35,8 @@ type OAuthParts = {
 const formBytesMax = 16_384
 
 /**
- * If another server already asks the provider, this one waits for that result: the pause between two looks, in ms, and
- * the most looks.
+ * If another server already asks the provider, this server waits for the result. The pause between two looks at the
+ * store, in ms, and the most looks.
  */
 const [lookMs, looksMax] = [150, 40]
 

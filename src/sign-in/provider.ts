@@ -170,7 +170,7 @@ type OpenProvider = { openid: typeof OpenId; config: OpenId.Configuration; group
 
 /**
  * Makes an identity from the claims of the ID token. The userinfo endpoint supplies the facts that the token lacks.
- * @param before where the groups came from at the sign-in
+ * @param before the source of the groups at the sign-in
  */
 async function identify(
   { openid, config, groupsClaim }: OpenProvider,

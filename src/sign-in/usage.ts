@@ -1,8 +1,8 @@
 import type { Budget } from '../accounts/budget.ts'
 
 /*
- * The spending of a person in the form of `GET /api/oauth/usage`, which agents of the vendor show. Amounts are in
- * hundredths of the currency.
+ * The spending of a person in the form of `GET /api/oauth/usage`, which Claude Code shows. Amounts are in hundredths of
+ * the currency.
  */
 
 /**
