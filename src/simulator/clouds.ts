@@ -35,8 +35,8 @@ export function readCloudPath(path: string): CloudPath | undefined {
 }
 
 /**
- * Converts the body to the form that the wire has elsewhere. @throws Rejection for members that the cloud refuses, or
- * that are missing
+ * Converts the body to the ordinary form of the wire. @throws Rejection for members that the cloud refuses, or that are
+ * missing
  */
 export function openEnvelope(json: unknown, { model, isStream, omits }: CloudPath): unknown {
   const body = asObject(json)

@@ -44,7 +44,10 @@ function sample(schema: SampleSchema, place: SamplePlace): unknown {
   }
 }
 
-/** Picks a variant, and merges it with the keywords beside it. From `depthMax` on, simple variants are preferred. */
+/**
+ * Picks a variant, and merges it with the keywords beside the variants. From `depthMax` on, simple variants are
+ * preferred.
+ */
 function pick(schema: SampleSchema, variants: SampleSchema[], place: SamplePlace): SampleSchema {
   const { anyOf: _anyOf, oneOf: _oneOf, ...rest } = schema
   const simple = variants.find((variant) => !('$ref' in variant) && !['object', 'array'].includes(typeOf(variant)))

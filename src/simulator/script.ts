@@ -205,7 +205,7 @@ const directives: Record<string, Directive> = {
 /**
  * Selects the step for a model name. `script:NAME`, or the name of a script, selects that script; `sim` and any other
  * name select the default. Directives after a `?` override the script. In a script, a turn overrides top-level keys,
- * and `by_wire` overrides both. While `first` has unused steps, the next of these steps is used instead of all that.
+ * and `by_wire` overrides both. While `first` has unused steps, the next of these steps is used instead.
  * @throws Rejection 404 for an unknown `script:`, 400 for an invalid directive
  */
 export function selectStep(
