@@ -80,7 +80,10 @@ export type CopySource = CopyEnd & {
 export type HeldSource = {
   /** A sentence about spooled debits that were posted to the store; undefined if there were none. */
   readonly spooled: string | undefined
-  /** Fixes the time of a last head (digest of all entries). All later entries get a later time (ruling C15). */
+  /**
+   * Fixes the time of a last head (digest of all entries) of the source. All later entries get a later time (ruling
+   * C15).
+   */
   fixMoment(): Promise<number>
   /** Marks the store as moved. The mark is durable when `hold` resolves; then servers and operators are refused. */
   markMoved(to: string): Promise<void>

@@ -62,7 +62,7 @@ function isWritable(folder: string): boolean {
 }
 
 /**
- * The real path of the store, after all links. SQLite puts its own files beside this path, and we do the same. So a
+ * The real path of the store, after all links. The files that SQLite adds are beside this path, and so are ours. So a
  * store has one lock and one spool, whatever name a server was started with (B15).
  */
 export function realPath(path: string): string {
@@ -75,7 +75,7 @@ export function realPath(path: string): string {
 }
 
 /**
- * Moves a spool (debits not yet posted) to the store's real path. An earlier release kept it beside the link.
+ * Moves a spool (debits not yet posted) to the store's real path. An earlier release kept the spool beside the link.
  * @throws StoreError if it cannot be moved
  */
 export function bringSpool(linkPath: string, path: string): void {

@@ -146,8 +146,8 @@ async function sizeOf(file: FileHandle): Promise<number> {
 
 /**
  * The content of a spool.
- * @property returns ids of requests whose debits must not be posted. If the database has such a debit, it must be
- * reversed
+ * @property returns the ids of the requests whose debits must not be posted. If the database has such a debit, it must
+ * be reversed
  */
 type Spooled = { debits: Debit[]; returns: string[]; unreadable: number }
 

@@ -35,8 +35,8 @@ const pieceBytes = 1_048_576
  * whole log is on the disk, all later work of SQLite is safe, including its checkpoints ([why not a checkpoint
  * alone](../../../docs/decisions/0018-after-a-failed-sync.md)).
  *
- * The caller holds the write lock of the database, so nobody else writes. Only the log is opened, because SQLite's
- * locks are on the other files.
+ * The caller holds the write lock of the database, so nobody else writes. Only the log is opened. SQLite's locks are on
+ * the other files, and closing one of those would release them (POSIX).
  */
 export function rewriteLog(path: string): void {
   const logPath = `${path}-wal`

@@ -55,7 +55,10 @@ export const verdicts = {
 /** The length of a rate window, in ms (spec 8). */
 export const windowMs = 60_000
 
-/** After the database has lost figures of replicas, `admit` fails for this time, in ms, or until all are sent again. */
+/**
+ * After the database has lost figures of replicas, `admit` fails for this time, in ms, or until all figures are sent
+ * again.
+ */
 const graceMs = 3_000
 
 /**
