@@ -351,7 +351,8 @@ export interface BookStore {
    */
   readUsage(question: UsageQuestion): Promise<UsageAnswer>
   /**
-   * Returns the names of lines (a key with its successors) by the ids of their first keys. The newest key has the name.
+   * Returns the names of lines (a key with its successors) by the ids of their first keys. The name of a line is that
+   * of its newest key.
    */
   nameLines(ids: readonly string[]): Promise<ReadonlyMap<string, string>>
   /**

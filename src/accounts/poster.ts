@@ -59,8 +59,8 @@ export interface Poster {
 /** A file for debits that the store did not accept in time. It is written independently of the store. */
 export interface Spool {
   /**
-   * Resolves when all debits are durable. @throws if they may not be durable. The spool then contains none of them,
-   * unless it `isTorn`. A torn spool is repaired before the next line is written.
+   * Resolves when all debits are durable. @throws if the debits could not be made durable. The spool then contains none
+   * of them, unless it `isTorn`. A torn spool is repaired before the next line is written.
    */
   append(debits: readonly Debit[]): Promise<void>
   /** Records the requests whose debits must be given back if they are in the ledger. Otherwise like `append`. */

@@ -158,8 +158,8 @@ export const registers = {
     sealed: optional(text()),
   },
   /**
-   * People who have signed in on a machine (ruling Y20). The store has the digest of the secret in the tokens (as the
-   * digest of the key) and the number of refreshes. The store has no token.
+   * People who have signed in on a machine (ruling Y20). The store has the number of refreshes and no token. The digest
+   * of the secret in the tokens is stored as the digest of the key.
    */
   sign_ins: {
     id: text(),

@@ -8,8 +8,8 @@ type SharedReadingOptions = {
   /** How long a caller waits, in ms. */
   patienceMs?: number
   /**
-   * The shortest time between the starts of two readings, in ms. Otherwise requests with invented keys could keep the
-   * store busy (ruling R16).
+   * The shortest time between the starts of two readings, in ms. Without this time, requests with invented keys could
+   * keep the store busy (ruling R16).
    */
   apartMs?: number
 }
