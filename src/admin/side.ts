@@ -23,8 +23,8 @@ type SideHandler = (request: SideRequest) => Promise<ApiAnswer | undefined>
 /** A path of the public listener that does not belong to models. */
 export type SideRoute = {
   /**
-   * The whole path. With a final slash, it includes the paths below it that have no own route. The path `/` stands for
-   * itself only.
+   * The whole path. With a final slash, it includes the paths below it that have no route of their own. The path `/`
+   * stands for itself only.
    */
   path: string
   answer: SideHandler
