@@ -38,7 +38,10 @@ const suspicious = [
   /tri-(?:op|at|rt)-(?![0-9A-Za-z]{6}")/,
 ]
 
-/** Matches a path that is too short to contain a key without `sk-`. Keys with `sk-` are searched for separately. */
+/**
+ * Matches a path that is too short to contain a key. Keys that begin with `sk-` may be shorter, and are searched for
+ * separately.
+ */
 const plainPath = /^[/\w-]{1,45}$/
 
 /** Returns the text as it may be logged: printable, and without keys (ruling U5). */
