@@ -1,7 +1,9 @@
 import { demoShape } from './live-shapes.ts'
 import { operation } from './operation.ts'
 
-/** Operations on the console's demo, which has its own store. The real store has only audit records of them. */
+/**
+ * Operations on the console's demo, which has its own store. The real store has only audit records of these operations.
+ */
 export const demoOperations = [
   operation({
     id: 'demo.show',
