@@ -8,8 +8,8 @@ import type { HttpExchange } from '../http/http-exchange.ts'
 import { namesOf, openApi } from './admin-api.ts'
 
 /**
- * Limits of the wrong keys of an address in a minute, of the requests of an owner in a minute, and of the concurrent
- * requests of all owners.
+ * Limits: the wrong keys of an address in a minute, the requests of an owner in a minute, the concurrent requests of
+ * all owners.
  */
 const [failuresMax, questionsMax, atOnceMax] = [10, 240, 32]
 
