@@ -11,7 +11,8 @@ const keyReads: Record<NonNullable<Settings['code']>['language'], (text: string)
 
 /**
  * Makes the settings of a program. If no key is given, source texts read the key from a variable.
- * @property note a sentence for the person who must write the key in place of its placeholder; undefined if nobody must
+ * @property note a sentence for the person who must write the key in place of its placeholder; undefined if this is not
+ * needed
  */
 export function settingsOf(program: Program, access: Access, wire: ClientWire): Settings & { note?: string } {
   const settings = program.settings(access, wire)

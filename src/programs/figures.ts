@@ -16,7 +16,7 @@ export type Candidate = OfferedModel & {
 }
 
 /**
- * Whether an id may be written into any settings or source code, because it has no character that could end a string.
+ * Whether an id has no character that could end a string. Such an id may be written into any settings or source code.
  */
 export function isWritable(id: string): boolean {
   return !/[\p{C}'"`\\]/u.test(id)
@@ -83,7 +83,8 @@ function findPreset(asked: string, named: Model | undefined) {
 
 /**
  * Chooses the model for a program if the person named none. The first choice is a model of the program's families. The
- * second is one that answers on a wire of the program. The last is the first of the list.
+ * second choice is a model that answers on a wire of the program. If there is none, the first model of the list is
+ * chosen.
  */
 export function chooseModel<M extends Candidate>({ families = [], wires }: Program, list: readonly M[]): M | undefined {
   for (const family of families) {
@@ -95,8 +96,8 @@ export function chooseModel<M extends Candidate>({ families = [], wires }: Progr
 
 /**
  * Chooses the model for titles and other small work. The first choice is a model of the program's family for such work.
- * The second is the cheapest model with a known price. If several models are equally cheap, the large model (the first
- * of the list) is preferred, then a model of the large model's wire.
+ * The second choice is the cheapest model with a known price. If several models are equally cheap, the large model (the
+ * first of the list) is preferred, then a model of the large model's wire.
  */
 export function chooseSmall<M extends Candidate>({ small }: Program, list: readonly M[]): M {
   const large = list[0]!
