@@ -3,8 +3,8 @@ import { rejectField } from './prompt.ts'
 
 /*
  * Functions for the rules of the wires, and rules that several wires share. Most return the checked value. `null` in an
- * optional field counts as absent, as for the vendors. Rules that differ in details, such as lengths or the place of an
- * error, are in the wires.
+ * optional field counts as absent, as it does at the vendors. Rules that differ in details, such as lengths or the
+ * place of an error, are in the wires.
  */
 
 export type SimulatorJson = Record<string, unknown>

@@ -65,7 +65,7 @@ export async function playBody(outlet: Outlet, step: ScriptStep, body: string): 
   if (!outlet.gone.aborted) outlet.response.end()
 }
 
-/** Waits for a time, or until the client has left. */
+/** Waits for `delayMs`, or until the client has left. */
 export async function pause({ gone }: Outlet, delayMs = 0): Promise<void> {
   if (delayMs > 0) await sleep(delayMs, undefined, { signal: gone }).catch(() => undefined)
 }

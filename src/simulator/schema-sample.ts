@@ -72,7 +72,7 @@ function merge(schema: SampleSchema, parts: SampleSchema[], root: SampleSchema):
 function sampleObject(schema: SampleSchema, place: SamplePlace): unknown {
   const properties = asObject(schema['properties']) ?? {}
   const required = strings(schema['required'])
-  // If no property is required, all are filled in, because an empty object would show nothing.
+  // If no property is required, all properties are filled in, because an empty object would show nothing.
   const names = required.length > 0 || place.depth >= depthMax / 2 ? required : Object.keys(properties)
   const value: SampleSchema = {}
   for (const name of names) {
