@@ -29,20 +29,26 @@ const lingerMs = 1_000
 
 /** Receives the events of an attempt. No event follows `onWhole` or `onFailure`. */
 export interface AttemptListener {
-  /** A success status came. If the first event is an error or refuses sealed items, another attempt may follow (ruling U13). */
+  /**
+   * Called when a success status came. If the first event is an error or refuses sealed items, another attempt may
+   * follow (ruling U13).
+   */
   onAnswer(): void
-  /** The first byte of a body came, or the first event of a stream; blanks, comments and pings do not count (ruling Y25). */
+  /**
+   * Called for the first byte of a body or the first event of a stream. Blanks, comments and pings do not count (ruling
+   * Y25).
+   */
   onFirstByte(): void
   /** A piece of a stream as text for the client, which may be empty. `relay.state` says how far the answer has come. */
   onPiece(relay: StreamRelay, text: string): void
   onWhole(answer: WholeAnswer): void
   /**
-   * An answer that is folded into JSON ended at a stop sequence. Reading goes on until the upstream ends, or until
-   * `conclude` is called.
+   * Called when an answer that is folded into JSON ended at a stop sequence. Reading goes on until the upstream ends,
+   * or until `conclude` is called.
    */
   onStop(fold: StreamFold): void
   onFailure(failure: Failure): void
-  /** Our own code threw while it handled bytes of the upstream. */
+  /** Called when our own code threw while it handled bytes of the upstream. */
   onBug(error: Error): void
 }
 
@@ -346,7 +352,9 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     this.#parts.flow.hold(this)
   }
 
-  /** Bytes that the stream brought beyond its share up to this turn; negative if some of the share is left. */
+  /**
+   * Returns how many bytes the stream brought beyond its share up to this turn. Negative if some of the share is left.
+   */
   #overdrawn(): number {
     const { turn, share } = this.#parts.flow
     if (turn === this.#turn) return this.#broughtBytes - share
@@ -398,7 +406,10 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     else this.#breakOff(cause)
   }
 
-  /** The upstream was silent too long. No other target is tried, because the client could then pay twice (faults F-U7). */
+  /**
+   * Handles an upstream that was silent too long. No other target is tried, because the client could then pay twice
+   * (faults F-U7).
+   */
   #takeSilence(): void {
     if (this.#state === 'waiting') this.#fail(broken, 'upstream_ttfb_timeout')
     else this.#breakOff('upstream_stall')
@@ -465,7 +476,10 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     listener.onWhole(answer)
   }
 
-  /** The answer is complete. The upstream gets a moment to close the stream, so that the connection can be reused. */
+  /**
+   * Called when the answer is complete. The upstream gets a moment to close the stream, so that the connection can be
+   * reused.
+   */
   #linger(): void {
     const flight = this.#flight
     this.#letGo(flight ? 'lingering' : 'over')

@@ -130,7 +130,7 @@ export class Attempts {
     this.#failover.stay?.firstByte()
   }
 
-  /** The head of an answer came. If no other attempt can follow, the request is released from memory. */
+  /** Called when the head of an answer came. If no other attempt can follow, the request is released from memory. */
   answered(): void {
     const failover = this.#failover
     // An answer with status 200 may still refuse sealed items. The same account then gets the request without them (ruling U13).
@@ -148,7 +148,7 @@ export class Attempts {
     this.#parts.share.release()
   }
 
-  /** A part of an answer has come, so the target works. */
+  /** Called when a part of an answer has come, so the target works. */
   succeeded(): void {
     this.#failover.stay?.succeeded(this.exchange.isUnsealed)
     this.#parts.chain?.answered(this.model)
@@ -257,9 +257,9 @@ export class Attempts {
   }
 
   /**
-   * The provider refused an expired credential, or a signature whose time is wrong. If a new signature is enough, the
-   * account is asked again at once. Otherwise another account is tried. If there is none, the request waits for the
-   * renewal.
+   * Called when the provider refused an expired credential, or a signature whose time is wrong. If a new signature is
+   * enough, the account is asked again at once. Otherwise another account is tried. If no other account can be tried,
+   * the request waits for the renewal.
    */
   #renew(): boolean {
     const { target, refusedAt } = this.newest!
@@ -450,7 +450,8 @@ class Failover {
   }
 
   /**
-   * The time until the only account of the model may be asked once more, on a fresh connection, in ms (ruling Y26).
+   * Returns the time until the only account of the model may be asked once more, on a fresh connection, in ms (ruling
+   * Y26).
    * @returns undefined if the account may not be asked again
    */
   waitForOnly({ cause, retryAfterSeconds }: Failure, { alarm }: Verdict): number | undefined {

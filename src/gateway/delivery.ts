@@ -293,8 +293,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   }
 
   /**
-   * The stream is complete. Its end is sent after the bill is settled. The first visible text does not wait for the
-   * debit, even if the whole answer came in one piece.
+   * Handles the end of a complete stream. The end is sent after the bill is settled. The first visible text does not
+   * wait for the debit, even if the whole answer came in one piece.
    */
   #finish(relay: StreamRelay, text: string): void {
     const { call } = this.#parts
@@ -312,7 +312,10 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     })
   }
 
-  /** We ended the answer at a stop sequence. Only its end is still to be sent, after the usage figures (ruling C12). */
+  /**
+   * Called when we ended the answer at a stop sequence. Only its end is still to be sent, after the usage figures
+   * (ruling C12).
+   */
   #stop(relay: StreamRelay, text: string): void {
     if (this.#readingOn) {
       if (relay.isSpent) this.#endReading()
@@ -332,7 +335,10 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     } else this.#depart('client_abort')
   }
 
-  /** The client is gone. The upstream is read on for its figures, or else the answer so far is billed (C4, C12). */
+  /**
+   * Called when the client is gone. The upstream is read on for its figures, or else the answer so far is billed (C4,
+   * C12).
+   */
   #depart(end: Exclude<EarlyEnd, 'ok'>): void {
     this.record.outcome = end
     if (this.#attempt?.isRefusing || this.#attempts.isWaiting) {

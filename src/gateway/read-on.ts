@@ -75,7 +75,10 @@ export class ReadingOn {
     return this.end === 'ok'
   }
 
-  /** The client left while it waited for the end. The figures now get as much time as after any other departure. */
+  /**
+   * Called when the client left while it waited for the end. The figures now get as much time as after any other
+   * departure.
+   */
   leave(): void {
     this.end = 'client_abort'
     this.#untilMs = this.#sinceMs + Math.max(stopReadMs, this.#parts.snapshot.config.billing.readOnMs)
@@ -169,7 +172,7 @@ export class Pace {
     this.#sinceMs = nowMs
   }
 
-  /** The answer is over for its client. Later reasoning does not count. */
+  /** Called when the answer is over for its client. Later reasoning does not count. */
   end(nowMs: number): void {
     if (this.#reasonedMs !== undefined) return
     this.note(this.#stage, nowMs)

@@ -107,7 +107,7 @@ export type CallRecord = {
   status?: number
   /** The code of the error that the client got, or of a fault in a started stream. */
   code?: string
-  /** The reason, if several reasons share one code: one of our fixed words (`ErrorDetail`). */
+  /** If several reasons share one code: the reason, as one of our fixed words (`ErrorDetail`). */
   reason?: string
   /** The sentence of the error, and the field that it names, as the client got them. They are never logged. */
   message?: string
@@ -156,9 +156,14 @@ export function contain(
 
 /** The calls into tracing while a request runs. Spans are exported only when it is over. */
 export interface Tracing {
-  /** A request begins. @param traceparent the caller's header @returns undefined if nothing is to be kept */
+  /**
+   * Called when a request begins. @param traceparent the caller's header @returns undefined if nothing is to be kept
+   */
   begin(traceparent: string | string[] | undefined): Trace | undefined
-  /** A try begins. @returns the `traceparent` header for its upstream; undefined if the upstream gets no header */
+  /**
+   * Called when a try begins. @returns the upstream's `traceparent` header; undefined if the upstream gets no such
+   * header
+   */
   enter(record: CallRecord, tried: Try): string | undefined
 }
 

@@ -153,7 +153,7 @@ function narrow({ config, upstream: name }: Rehearsal, model: Model): { config: 
   return { config: { ...config, upstreams }, model: { ...model, routes: [route] } }
 }
 
-/** An empty credential is sent. The real key is known only so that an answer that repeats it is scrubbed. */
+/** Returns an empty key, which is sent. The real key is known only so that an answer that repeats it is scrubbed. */
 function keyOf({ key }: UpstreamAccount): LiveKey {
   return { value: '', version: 0, known: [key.reveal()], doubt() {} }
 }

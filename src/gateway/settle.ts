@@ -169,7 +169,7 @@ function detailsOf(
   }
 }
 
-/** The name of the chain that the request named, and the entry of it that was passed over. */
+/** The name of the chain that the request named, and which entry of this chain was passed over. */
 function chainOf(alias: string | undefined, fellBack: CallRecord['fellBack']) {
   return { alias, fellBackFrom: fellBack?.from, fellBackCause: fellBack?.cause }
 }

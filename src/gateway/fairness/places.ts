@@ -61,7 +61,10 @@ export function createCounting(clockMs: () => number, isServing: () => boolean) 
   let left = bytesAtOnce
   let sinceMs = clockMs()
   return {
-    /** Takes one of the account's places, until it is disposed of. @returns undefined if no place is free */
+    /**
+     * Takes one of the account's places, until the returned object is disposed of. @returns undefined if no place is
+     * free
+     */
     enter(accountId: string): Disposable | undefined {
       if (counting.of(accountId) >= countsAtOnceMax) return undefined
       counting.add(accountId, 1)
