@@ -97,7 +97,10 @@ function ofThisProcess(): TidySources {
   }
 }
 
-/** V8 offers the function only under a flag. So the flag is set, and the function is taken from a new context. */
+/**
+ * Collects all garbage. V8 offers a function for this only under a flag. So the flag is set, and the function is taken
+ * from a new context.
+ */
 function collect(): void {
   setFlagsFromString('--expose-gc')
   const gc = runInNewContext('gc') as NodeJS.GCFunction

@@ -253,7 +253,9 @@ export class Connection implements ExchangeHost {
     return head !== undefined && methods.has(head.method)
   }
 
-  /** The client has ended its side. If its answer is not complete, the client counts as gone (faults F-C7). */
+  /**
+   * Called when the client has ended its side. If its answer is not complete, the client counts as gone (faults F-C7).
+   */
   #takeEnd(): void {
     if (this.exchange && !this.exchange.isEnded) this.socket.destroy()
   }

@@ -199,7 +199,7 @@ export class HttpExchange {
     this.#forget()
   }
 
-  /** The connection was closed before the client had read its whole answer. */
+  /** Called when the connection was closed before the client had read its whole answer. */
   gone(): void {
     const { listener } = this
     this.#forget()

@@ -198,7 +198,7 @@ export function createEdge(parts: EdgeParts): Edge {
 
 const socketOptions = { noDelay: true, highWaterMark: waitingBytesMax }
 
-/** Older versions of TLS are insecure, and no supported client needs them. */
+/** Allows only TLS 1.2 and later versions. Older ones are insecure, and no supported client needs them. */
 function secureOptions({ cert, key }: TlsPair) {
   return { cert, key: key.reveal(), minVersion: 'TLSv1.2' as const }
 }
