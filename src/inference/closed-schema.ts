@@ -20,8 +20,8 @@ const choiceKeys = ['anyOf', 'oneOf', 'allOf'] as const
 /**
  * Converts a schema to the closed subset. The result forbids all that the given schema forbids, apart from rules that
  * move into descriptions. A schema that is in the subset already is returned as the same object.
- * @returns undefined if the subset cannot express the schema. It has no maps, no schemas that allow any value, and no
- * recursive schemas
+ * @returns undefined if the subset cannot express the schema. The subset has no maps, no schemas that allow any value,
+ * and no recursive schemas
  */
 export function closeSchema(raw: RawJson): RawJson | undefined {
   const root = asObject(JSON.parse(raw.source))

@@ -61,8 +61,9 @@ const plainHead = /^data:(?:image\\?\/|application\\?\/pdf)(?![^,]*;\s*base64\s*
 const headBytes = 256
 
 /**
- * Finds the strings that are data URLs of images or PDFs without base64, such as `data:image/svg+xml,%3Csvg…`. Each has
- * a percent sign or the name of SVG. A URL in quoted source code follows an escaped quote, and counts as text.
+ * Finds the strings that are data URLs of images or PDFs without base64, such as `data:image/svg+xml,%3Csvg…`. Each
+ * such string has a percent sign or the name of SVG. A URL in quoted source code follows an escaped quote, and counts
+ * as text.
  */
 export function findPlainMedia(body: Buffer): { start: number; end: number; tokens: number }[] {
   if (!body.includes('%') && !body.includes('+xml')) return []

@@ -52,7 +52,7 @@ export function assignNames(request: Pick<InferenceRequest, 'tools' | 'turns'>, 
     return isAlone ? tool.name : `${tool.namespace}__${tool.name}`
   }
 
-  /** A bare name in the history means the one declared tool with that name. */
+  /** Finds the tool that a name means. A name without a namespace means the only declared tool with that name. */
   function resolve(tool: ToolName): ToolName {
     if (tool.namespace) return tool
     const declared = declaredAs.get(tool.name)

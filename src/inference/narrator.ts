@@ -140,7 +140,10 @@ export class Narrator {
     this.#tell(reasons === undefined ? { type: 'alive' } : { type: 'alive', reasons })
   }
 
-  /** The upstream reported completion. A cap, a full window or a refusal cuts the blocks that are still open. */
+  /**
+   * Called when the upstream reported completion. A cap, a full window or a refusal cuts the blocks that are still
+   * open.
+   */
   finish(reason: StopReason, stopSequence?: string): void {
     this.start()
     const { part, call } = this.#missed

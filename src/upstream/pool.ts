@@ -331,7 +331,9 @@ function chooseAmong(
   return { target: chosen.target, why: 'diverted', isHome: false, moved: movedFor(before, chosen, tried, isLeaving) }
 }
 
-/** Returns why a conversation moves. @param before the place that answered it; undefined if it is not configured now */
+/**
+ * Returns why a conversation moves. @param before the place that answered before; undefined if it is not configured now
+ */
 function movedFor(
   before: RankedTarget | undefined,
   chosen: RankedTarget,
@@ -536,7 +538,7 @@ export class Stay {
     this.#isSlow = usual.isSlow(form, ms) && usual.isSlowAt(form, health.firstBytes)
   }
 
-  /** An answer came. @param isUnsealed whether the request was sent without its sealed items */
+  /** Reports that an answer came. @param isUnsealed whether the request was sent without its sealed items */
   succeeded(isUnsealed: boolean): void {
     if (this.#isTold) return
     this.#noteWell()

@@ -103,7 +103,7 @@ export type TransportFault = {
 /** Receives an answer. Exactly one of `onEnd` and `onError` comes last, unless the flight was aborted. */
 export interface UpstreamListener {
   /**
-   * The head of an answer came. Not called for 1xx.
+   * Called when the head of an answer came, but not for 1xx.
    * @param contentType lower case, without parameters; `''` if there is none
    */
   onHead(status: number, contentType: string, headers: ResponseHeaders): void

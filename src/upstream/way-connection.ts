@@ -304,7 +304,7 @@ export class WayConnection implements Carrier {
     return end
   }
 
-  /** All chunks that came at once are passed on as one piece. */
+  /** Reads chunks. All chunks that came at once are passed on as one piece. */
   #readChunks(flight: WayFlight, chunks: ChunkedReader, bytes: Buffer, from: number, isShared: boolean): number {
     const { at, data } = chunks.read(bytes, from, isShared)
     this.#isWhole = chunks.isOver
@@ -358,7 +358,7 @@ export class WayConnection implements Carrier {
     }
   }
 
-  /** A paused flight gets the rest of its answer when it resumes. */
+  /** Handles the end of the connection. A paused flight gets the rest of its answer when it resumes. */
   #takeClose(failure: Error | undefined): void {
     this.#keepsAlive = false
     if (this.#isHeldBack) this.#closedBy = failure ?? reset()

@@ -201,7 +201,7 @@ export class StopMatcher {
     return { shown: this.#show(best.foundAt), stop: best.stop }
   }
 
-  /** The text has ended, so an incomplete match is no match. */
+  /** Called when the text has ended. An incomplete match is then not a match. */
   end(): StopScan {
     const best = this.#best
     return best ? { shown: this.#show(best.foundAt), stop: best.stop } : { shown: this.#show(this.#read) }
