@@ -255,7 +255,10 @@ function wordsOfList(list: unknown): string | undefined {
   return words.length === 0 ? undefined : words.join('; ')
 }
 
-/** Python servers list the failed checks of a body (FastAPI's `detail`), with the field names in a separate member. */
+/**
+ * Joins a list of failed checks of a body, as Python servers send it (FastAPI's `detail`). Each check names its field
+ * in a separate member.
+ */
 function wordsOfChecks(list: unknown): string | undefined {
   if (!Array.isArray(list)) return undefined
   const words = list.flatMap((one) => {
@@ -277,7 +280,10 @@ export function readErrorBody(body: Buffer): Fault | undefined {
   }
 }
 
-/** Some servers answer a streaming request with an array that contains one error (ruling U7). */
+/**
+ * Returns the object with the error. Some servers answer a streaming request with an array that contains one error
+ * (ruling U7).
+ */
 function asErrorObject(body: unknown): Record<string, unknown> | undefined {
   return asObject(Array.isArray(body) && body.length === 1 ? body[0] : body)
 }

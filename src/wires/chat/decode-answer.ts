@@ -102,7 +102,10 @@ export class ChatDecoder extends AnswerDecoder {
     this.narrator.finish(meant, this.#stopSequence)
   }
 
-  /** Some servers send `message` or `text` in a chunk instead of `delta`, or `delta` in a whole answer (ruling Y5). */
+  /**
+   * Reads a choice. Some servers send `message` or `text` in a chunk instead of `delta`, or `delta` in a whole answer
+   * (ruling Y5).
+   */
   #choice(choice: JsonObject, key: 'delta' | 'message', text: string) {
     const own = withCallsBeside(choice, asObject(choice[key]))
     const form = own ? formOf(own) : 'empty'

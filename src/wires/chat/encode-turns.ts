@@ -119,7 +119,10 @@ function createTurnEncoder(profile: Profile, messages: ChatMessage[]): (turn: Tu
   }
 }
 
-/** A single text becomes a string. Several parts stay a list, unless the upstream accepts only strings. */
+/**
+ * Returns content in the form that the upstream accepts. A single text becomes a string. Several parts stay a list,
+ * unless the upstream accepts only strings.
+ */
 function joinContent(content: unknown[], profile: Profile): unknown {
   const [first] = content as TextPart[]
   if (content.length === 1 && first?.type === 'text') return sent(first.text)

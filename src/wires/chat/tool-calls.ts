@@ -83,8 +83,8 @@ export class ToolCalls {
   }
 
   /**
-   * The answer has ended, so withheld arguments are released. A call that never received a name is unreadable (ruling
-   * Y5). If a call is expected and only empty fragments came, the answer is unreadable too.
+   * Called when the answer has ended. Withheld arguments are released. A call that never received a name is unreadable
+   * (ruling Y5). If a call is expected and only empty fragments came, the answer is unreadable too.
    * @param expectsCall whether the stop reason promises a call, or the answer has no other content
    */
   complete(expectsCall: boolean) {

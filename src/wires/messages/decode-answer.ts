@@ -104,7 +104,7 @@ export class MessagesDecoder extends AnswerDecoder {
     }
   }
 
-  /** The upstream has reported that the answer is complete. */
+  /** Finishes the answer. Called when the upstream has reported that the answer is complete. */
   #finish() {
     this.#content(this.#early, () => undefined)
     this.#blocks.complete()

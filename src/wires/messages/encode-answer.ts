@@ -150,7 +150,10 @@ const deltaNames = {
   tool_call: ['input_json_delta', 'partial_json'],
 } as const
 
-/** Thinking starts with an empty signature. SDKs that require the member read it as "unsigned" (ruling T10). */
+/**
+ * Returns a block as its start event has it. Thinking starts with an empty signature. SDKs that require the member read
+ * it as "unsigned" (ruling T10).
+ */
 function startOf(block: AnswerBlock): object {
   if (block.kind === 'reasoning') return { type: 'thinking', thinking: '', signature: '' }
   if (block.kind === 'tool_call') {

@@ -129,7 +129,7 @@ export class IncomingBlocks {
     this.#complete(incoming)
   }
 
-  /** The answer has ended: reports the withheld parts of blocks that were never stopped. */
+  /** Called when the answer has ended. Reports the withheld parts of blocks that were never stopped. */
   complete() {
     for (const incoming of this.#blocks.values()) if (typeof incoming !== 'string') this.#complete(incoming)
   }

@@ -77,7 +77,7 @@ export function isAbsent(value: unknown): value is undefined | null {
 
 type ValueReader<T> = (value: unknown, at: string) => T
 
-/** `null` in an optional field means absent (ruling R7). */
+/** Reads an optional field. `null` means that the field is absent (ruling R7). */
 export function optional<T>(read: ValueReader<T>, value: unknown, at: string): T | undefined {
   return isAbsent(value) ? undefined : read(value, at)
 }

@@ -108,7 +108,10 @@ export class ResponsesEncoder implements Encoder {
     return this.#begin() + this.#next('response.failed', `"response":${ended}`)
   }
 
-  /** Writes one event with the next sequence number, for items too. @param members the other members as JSON text */
+  /**
+   * Writes one event with the next sequence number. Items use this function too. @param members the other members as
+   * JSON text
+   */
   readonly #next = (type: string, members: string): string =>
     sseText(type, `{"type":"${type}","sequence_number":${this.#sequence++},${members}}`)
 }

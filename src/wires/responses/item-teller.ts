@@ -103,7 +103,7 @@ export class ItemTeller {
     incoming.isDone = true
   }
 
-  /** The answer has ended. @param calls the calls that no event has completed */
+  /** Called when the answer has ended. @param calls the calls that no event has completed */
   end(calls: readonly IncomingItem[]) {
     for (const call of calls) {
       if (call.block === undefined) this.#narrator.miss('call', unreadable())
