@@ -37,8 +37,8 @@ export interface Call {
   /** Closes the connection without ending the answer. */
   destroy(): void
   /**
-   * Receives what the client does while its answer is sent. It is removed at the end. docs/decisions/0012 says why it
-   * is an object.
+   * Receives what the client does while its answer is sent. The listener is removed at the end. docs/decisions/0012
+   * says why the listener is an object.
    */
   listener: CallListener | undefined
 }

@@ -21,9 +21,9 @@ type SentToModel = {
 }
 
 /**
- * Lists the outcome of each field of a request. Between two wires the table of the client's wire decides; within one
+ * Lists the outcome of each field of a request. Between two wires the table of the client's wire decides. Within one
  * wire the two bodies are compared. `null` counts as absent (ruling R7). A loss is content that was dropped or changed.
- * A loss inside a field gets a row of its own at the end, unless it has one already.
+ * If a loss is inside a field and has no row yet, it gets a row of its own at the end.
  */
 export function fieldFates(sent: SentToModel): FieldFate[] {
   const body = new ClientBody(sent.bytes)

@@ -141,7 +141,9 @@ export async function countTokens(gateway: Gateway, call: Call, record: CallReco
   call.reply(200, 'application/json', JSON.stringify({ input_tokens: inputTokens }))
 }
 
-/** Makes the error for a refused count. The rate window has its own error, and counts do not use it (spec 4.2). */
+/**
+ * Makes the error for a refused count. It is not the error for a full rate window, which counts do not use (spec 4.2).
+ */
 function makeWay(): GatewayError {
   return new GatewayError('rate_limit_exceeded', failureTexts.counterFull, { retryAfterSeconds: 1, reason: 'counter' })
 }

@@ -64,9 +64,9 @@ const answerBytesMax = 65_536
 const headerBytesMax = 16_384
 
 /**
- * Asks each enabled account of each upstream one question, for a model that it serves. It uses the connections,
- * proxies, paths and keys of a server with this configuration. The providers bill some 20 tokens for each question.
- * Upstreams that no model names are not asked.
+ * Asks each enabled account of each upstream one question, for a model that the account serves. This uses the
+ * connections, proxies, paths and keys of a server with this configuration. The providers bill some 20 tokens for each
+ * question. Upstreams that no model names are not asked.
  */
 export async function askUpstreams(
   config: Config,

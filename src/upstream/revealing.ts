@@ -1,4 +1,4 @@
-/** Top-level domains. A word that ends with one counts as a host name. */
+/** Top-level domains. A word that ends with a top-level domain counts as a host name. */
 const topDomains =
   'com|net|org|edu|gov|info|biz|io|ai|dev|cloud|tech|run|systems|network|host|online|site|xyz|internal|local|lan|svc|cluster|app|co|eu|us|uk|de|fr|jp|cn'
 

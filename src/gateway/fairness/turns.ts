@@ -143,7 +143,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts) {
     }
   }
 
-  /** Begins the first request that may begin, of the account that has used least. */
+  /** Begins one request. Of the accounts with a request that may begin, the account with the least use comes first. */
   function beginOne(nowMs: number): void {
     refuseOld(nowMs)
     let best: Waiter | undefined

@@ -9,9 +9,12 @@ export type ThinkTags = { open: string; close: string; implicitOpen: boolean }
  * of the first text. Later tags are ordinary text, since a model may write about tags.
  *
  * Some servers send the same thought in a reasoning field too, before the tags or along with each piece of tagged text
- * (BUG-6). Then the field is shown, and the text between the tags is dropped. A piece of the field does not end the
- * text block. After another thought in the field, the text may begin with tags again. After any thought in the field,
- * tags may also stand in the middle of the text. Such tags count only if the text in them repeats that thought.
+ * (BUG-6). Then the thought in the field is shown, and the text between the tags is dropped. Three rules apply to this
+ * field:
+ * - A piece of the field does not end the text block.
+ * - After another thought in the field, the text may begin with tags again.
+ * - After any thought in the field, tags may also stand in the middle of the text. Such tags count only if the text
+ *   between them repeats that thought.
  */
 export function splitThinkTags(tags: ThinkTags): Step<AnswerEvent, AnswerEvent> {
   return new ThinkTagFilter(tags)

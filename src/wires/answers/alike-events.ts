@@ -93,7 +93,7 @@ function readScalar(text: string): unknown {
 }
 
 /**
- * Makes the mould of two events that differ only in strings and numbers; undefined if they differ in more.
+ * Makes the mould of two events that differ only in strings and numbers; undefined if they differ in anything else.
  * @param text JSON, like `before`
  */
 function mouldOf(before: string, text: string): EventMould | undefined {

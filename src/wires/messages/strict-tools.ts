@@ -33,9 +33,9 @@ const schemasMax = 2_000
 export type StrictTool = { schema: RawJson; strict?: true }
 
 /**
- * Decides for each tool in turn whether it is strict. A tool is sent without `strict` if it has no closed form, or
- * would exceed a limit. That is logged as a loss. Earlier tools stay strict, so that a longer list begins with the same
- * bytes (T8).
+ * Decides for each tool in turn whether it is strict. A tool is sent without `strict` if its schema has no closed form
+ * (see `closeSchema`), or if it would exceed a limit. This is logged as a loss. Earlier tools stay strict, so that a
+ * longer list begins with the same bytes (T8).
  * @param format the request's output format as sent
  */
 export function createStrictness(

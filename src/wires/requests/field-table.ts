@@ -23,7 +23,7 @@ export type FieldFacts = {
   kind?: ScalarRow['kind']
 }
 
-/** A scalar of a request, a field with a single value, on one wire. */
+/** A scalar of a request on one wire. A scalar is a field with a single value. */
 export type ScalarRow = {
   /** The field's name on the wire; a dot separates the name of a member. */
   field: string

@@ -178,7 +178,8 @@ export class ItemTeller {
       for (const { kind, place, text } of parts) this.write(incoming, kind, place, text)
       return
     }
-    // All text of one kind is reported together, even if parts of the other kind lie between. Missing text comes last.
+    // All text of one kind is reported together, even if parts of the other kind lie between its parts. Missing text
+    // comes last.
     for (const kind of ['text', 'refusal'] as const) {
       const ofKind = parts.filter((part) => part.kind === kind)
       this.#writeParts(incoming, kind, ofKind)

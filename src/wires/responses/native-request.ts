@@ -63,8 +63,8 @@ const unprovenDropped: Loss = { field: 'input', what: 'dropped', why: 'reasoning
 type CheckedItems = { edits: Edit[]; effort?: unknown }
 
 /**
- * Refuses references to stored items (spec 2.7), and removes reasoning that this provider cannot open (ruling P1).
- * Such reasoning has one of our envelopes, or lacks `encrypted_content` although the provider reads only that.
+ * Refuses references to stored items (spec 2.7), and removes reasoning that this provider cannot open (ruling P1). Such
+ * reasoning has one of our envelopes, or lacks `encrypted_content` although the provider reads no other member.
  */
 function checkItems(body: ClientBody, { profile }: Model, context: AdaptContext): CheckedItems {
   if (!body.isArray('input')) return { edits: [] }
