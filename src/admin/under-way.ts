@@ -10,7 +10,7 @@ const streamsMax = 20
 /** The most exports at the same time. Each keeps the thread that reads the store busy. */
 const exportsMax = 4
 
-/** In ms: how often an open stream checks whether its token or cookie is still valid. */
+/** The time between two checks whether an open stream's token or cookie is still valid, in ms. */
 const lookMs = 5_000
 
 /**
