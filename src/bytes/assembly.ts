@@ -15,7 +15,8 @@ declare const WebAssembly: {
 }
 
 /**
- * @param code in base 64, as `npm run generate` writes it
+ * Reads WebAssembly code.
+ * @param code the code in base 64, as `npm run generate` writes it
  * @returns a function that makes an instance with its own memory. The first call compiles the code.
  */
 export function readAssembly<Exports extends object>(code: string): () => Exports {

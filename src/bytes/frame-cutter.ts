@@ -14,8 +14,8 @@ const byteOrderMark = '\u00ef\u00bb\u00bf'
 const commentLine = /(?<=^|[\r\n]):[^\r\n]*(?:\r\n|\n|\r|$)/g
 
 /**
- * The number of characters kept from the previous piece. The end of an event has up to four characters, and three of
- * them may be in that piece.
+ * The number of characters kept from the previous piece. The end of an event has up to four characters, and the
+ * previous piece may have three of them.
  */
 const tailLength = 3
 
@@ -70,7 +70,7 @@ export class FrameCutter {
     return this.#rest === ''
   }
 
-  /** Copies the kept text, so that the garbage collector can free the larger piece it was cut from. */
+  /** Copies the kept text, so that the garbage collector can free the larger piece from which it was cut. */
   compact(): void {
     this.#rest = ownCopy(this.#rest)
   }
@@ -101,7 +101,7 @@ function endByRule(buffer: string, from: number): number {
   const match = blankLine.exec(buffer)
   if (match === null) return -1
   const end = match.index + match[0].length
-  // A final `\r` may be the first half of a line end; the next piece shows whether it is.
+  // A final `\r` may be the first half of `\r\n`. The next piece shows whether a `\n` follows.
   return end === buffer.length && buffer.endsWith('\r') ? -1 : end
 }
 

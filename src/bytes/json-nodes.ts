@@ -7,7 +7,7 @@ import { endOfString } from './json-edit.ts'
  */
 export type JsonNode = Range & { members?: (JsonNode & { key: string })[]; items?: JsonNode[] }
 
-/** Reads one value with all nested values. @param range the value, not nested deeper than a scan allows */
+/** Reads one value with all nested values. @param range the value; a scan has checked how deeply it is nested */
 export function readNodes(bytes: Buffer, range: Range): JsonNode {
   let at = range.start
   return readValue()

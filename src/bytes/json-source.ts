@@ -6,7 +6,7 @@ import { keptMark, numberAt, rareCharacter } from './scan.ts'
 type SourcePiece = string | { bytes: Buffer; start: number; end: number }
 
 /**
- * The beginning of a token. While a body is written, a token stands for a JSON text that is copied in later (a source).
+ * The beginning of a token. While a body is written, a token stands for a source, a JSON text that is copied in later.
  * The number of the source follows. The token is random, so no text from a client can equal it.
  */
 const sentMark = `${rareCharacter}sent-${randomBytes(9).toString('base64url')}:`
@@ -23,7 +23,7 @@ let isWriting = false
 
 /**
  * JSON in pieces, carried exactly as its author wrote it (ruling T16). The pieces are parsed only when a caller reads
- * the value. They are valid as long as the bytes of the body are.
+ * the value. They become invalid together with the bytes of the body.
  */
 export class JsonSource implements RawJson {
   /**
@@ -146,7 +146,7 @@ function withoutQuotes<Piece extends SourcePiece>(piece: Piece, atStart = 1, atE
 
 /**
  * Prepares a text for the body that is being written. A text that is carried as its source becomes a token. `writeJson`
- * also accepts such a text itself, but JSON.stringify is half as fast once it meets a `toJSON`.
+ * accepts the text without this too, but JSON.stringify is half as fast once it meets a `toJSON`.
  */
 export function sent(text: Text | undefined): unknown {
   return text instanceof JsonSource ? tokenFor(text) : text

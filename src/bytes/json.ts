@@ -58,10 +58,10 @@ export type KeptJson = {
 }
 
 /**
- * Parses JSON and keeps the exact source text of some members: numbers beyond 2^53 and key order survive (ruling T16).
- * A member is kept if it has one of the keys and its value is an object or an array. In `value`, a kept member is a
- * token, which `raw` converts to its source. The text is parsed natively once; a reviver with source access would cost
- * ten times as much.
+ * Parses JSON and keeps the exact source text of some members, so that numbers beyond 2^53 and key order survive
+ * (ruling T16). A member is kept if it has one of the keys and its value is an object or an array. In `value`, a kept
+ * member is a token, which `raw` converts to its source. The text is parsed natively once. A reviver with source access
+ * would cost ten times as much.
  * @param text must be valid JSON, because the kept parts are neither parsed nor checked
  */
 export function parseKeeping(text: string, keys: readonly string[]): KeptJson {
@@ -195,7 +195,7 @@ export function holdsWord(text: string | Buffer, word: string): boolean {
   return placeOf(text, word, 0) >= 0
 }
 
-/** @returns the first place at or after `from`; -1 if the word does not occur */
+/** Returns the first place of the word at or after `from`; -1 if the word does not occur. */
 function placeOf(text: string | Buffer, word: string, from: number): number {
   const rare = rareAt(word)
   const part = word.slice(rare, rare + 6)

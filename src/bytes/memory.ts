@@ -1,8 +1,8 @@
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 
 /**
- * Copies a text. In V8, a text that was cut from a longer one keeps the whole longer text alive: twenty characters can
- * hold 64 KiB. Use this for a text that outlives the piece it was cut from.
+ * Copies a text. In V8, a text that was cut from a longer one keeps the whole longer text alive. Then twenty characters
+ * may occupy 64 KiB. Use this for a text that outlives the piece from which it was cut.
  */
 export function ownCopy(text: string): string {
   // The conversion would destroy an unpaired half of a surrogate pair.
@@ -18,7 +18,7 @@ export function appendOwn(before: string, piece: string): string {
   return Math.clz32(text.length) < Math.clz32(before.length) ? ownCopy(text) : text
 }
 
-/** The smallest buffer that is freed, in bytes. A smaller one is not worth the call, and usually shares a pool. */
+/** The smallest buffer that is freed, in bytes. A smaller buffer is not worth the call, and usually shares a pool. */
 const freedMin = 16_384
 
 /**
@@ -30,7 +30,7 @@ export function free({ buffer, byteLength }: Buffer): void {
   if (byteLength >= freedMin && buffer.byteLength === byteLength && buffer instanceof ArrayBuffer) buffer.transfer(0)
 }
 
-/** This many pieces are joined into one block. */
+/** The number of pieces that are joined into one block. */
 const piecesMax = 64
 
 /** The shortest text that is compressed, in UTF-16 units. Compressing a shorter one saves too little. */

@@ -175,8 +175,8 @@ export function scanObject(bytes: Uint8Array, limits = requestLimits, look = loo
 }
 
 /**
- * Returns the outline of a text, with tokens for the kept values, from the memory of its last scan. The text is scanned
- * again if another text was scanned since, or if the scan had other keys.
+ * Returns the outline of a text, with tokens for the kept values. The outline is read from the memory of the last scan.
+ * If that scan was of another text or had other keys, the text is scanned again.
  * @param members the result of the text's scan
  */
 export function outlineOf(bytes: Uint8Array, keys: KeptKeys, members: readonly JsonMember[]): Outline {

@@ -28,15 +28,15 @@ export function sseText(event: string, json: string): string {
 
 type SseReader = Step<Uint8Array, SseFrame> & {
   /**
-   * Copies the kept part of an unfinished frame, so that the garbage collector can free the larger piece it was cut
-   * from.
+   * Copies the kept part of an unfinished frame, so that the garbage collector can free the larger piece from which it
+   * was cut.
    */
   compact(): void
 }
 
 /**
  * Cuts bytes into frames, wherever the network has split them. Every character is searched only once. Call `end()` when
- * the stream closed cleanly. An event without its final blank line then counts only if it is otherwise whole.
+ * the stream closed cleanly. The last event may then lack its final blank line, but nothing else.
  */
 export function createSseReader(): SseReader {
   const decode = createUtf8Decoder()
