@@ -3,9 +3,9 @@ import { setAt } from './price-list.ts'
 import type { ModelWire } from './wire-names.ts'
 
 /**
- * The words that mean service at the base price (ruling Y17), by the member of an answer or of its usage. Sources are
- * the vendors' pages on service tiers, fast mode and data residency, and the request fields of C7. `not_available` is
- * the geography of models that offer no choice of geography.
+ * The words that mean service at the base price (ruling Y17). The keys are members of an answer, or of its usage.
+ * Sources are the vendors' pages on service tiers, fast mode and data residency, and the request fields of C7.
+ * `not_available` is the geography of models that offer no choice of geography.
  */
 const baseWords: Readonly<Record<string, readonly string[]>> = {
   service_tier: ['default', 'standard', 'on_demand', 'auto', 'standard_only', 'scale', 'reserved'],
@@ -13,7 +13,7 @@ const baseWords: Readonly<Record<string, readonly string[]>> = {
   inference_geo: ['global', 'default', 'not_available'],
 }
 
-/** The words for service at the base price that a request may send as `service_tier` to any model (ruling C7). */
+/** Values of `service_tier` that a request may send to any model, because they mean the base price (ruling C7). */
 export const freeTierWords: readonly string[] = ['auto', 'default', 'standard_only', 'standard']
 
 /** Words for tiers that may have their own price. OpenAI renamed `priority` to `fast` on 30 July 2026. */
@@ -21,7 +21,7 @@ const tierWords: Readonly<Record<string, Tier>> = {
   ...{ flex: 'flex', priority: 'priority', fast: 'priority', ultrafast: 'ultrafast' },
 }
 
-/** The tier that a word names; null for the base price, undefined for an unknown word. */
+/** Returns the tier that a word names. Returns null for the base price, and undefined for an unknown word. */
 export function tierOf(said: string): Tier | null | undefined {
   const word = said.trim().toLowerCase()
   if (word === '' || baseWords['service_tier']!.includes(word)) return null
@@ -52,9 +52,9 @@ function readWord(member: string, said: string, wire: ModelWire): Served {
 type ServedFacts = { tier: Tier | undefined; geo: string | undefined; isUnpriced: boolean }
 
 /**
- * Reads the service of an answer (ruling Y17). For each member, a word of the answer wins over the request's. A service
- * without a price at this moment is billed at the base price. If the answer itself names such a service, `isUnpriced`
- * is set.
+ * Reads the service of an answer (ruling Y17). For each member, a word of the answer takes precedence over the word of
+ * the request. A service without a price at this moment is billed at the base price. If the answer itself names such a
+ * service, `isUnpriced` is set.
  * @param said the words of the answer
  * @param asked the words of the request, as it was sent to the model
  */
@@ -85,7 +85,7 @@ const wireMembers: Readonly<Record<ModelWire, readonly string[]>> = {
   messages: ['service_tier', 'speed', 'inference_geo'],
 }
 
-/** Whether a request may ask a model for a service: the model's list must have a price for this word now (ruling C7). */
+/** Whether a request may ask a model for a service. The model must have a price for the word now (ruling C7). */
 export function isPricedWord(
   member: string,
   word: unknown,
@@ -97,14 +97,14 @@ export function isPricedWord(
   return tier !== undefined || geo !== undefined
 }
 
-/** The tiers that a request asks for, by the words that are sent. */
+/** Returns the tiers that a request asks for. @param asked the words that are sent in the request */
 export function askedTiers(asked: ServiceWords | undefined, wire: ModelWire): Tier[] {
   return Object.entries(asked ?? {}).flatMap(([member, word]) => readWord(member, word, wire).tier ?? [])
 }
 
 /**
- * The field with which a request of a wire asks for a tier. `wordOf` returns the wire's word for a tier; undefined if
- * the wire has none.
+ * The field with which a request of a wire asks for a tier. `wordOf` returns the wire's word for a tier, or undefined
+ * if the wire has no word for it.
  */
 const tierFields: Readonly<Record<ModelWire, { field: string; wordOf(tier: Tier, word: string): string | undefined }>> =
   {
@@ -118,7 +118,7 @@ export function tierFieldOf(wire: ModelWire): string {
   return tierFields[wire].field
 }
 
-/** The field of a decoded request that asks for a tier, on all wires. */
+/** The field in which a decoded request names the tier that it asks for. It is the same for all wires. */
 export const tierScalar = 'service_tier'
 
 /** All wires with `service_tier` use the same words, so a word that names the tier is sent unchanged. */
@@ -129,7 +129,7 @@ function tierWordOf(tier: Tier, word: string): string {
 /**
  * Translates the tier that a client of another wire asks for. The tier is sent only if the model has a price for it now
  * (ruling C7). A word for the base price is sent only if the model has prices of tiers and both wires have the same
- * field. Without that word, the default of the project might be another tier.
+ * field. Without that word, the provider's default for the operator might be another tier.
  * @returns the words to send, by their field; undefined if nothing is sent
  */
 export function spellTier(
@@ -163,7 +163,7 @@ export type RetoldService = {
 }
 
 /**
- * Translates what an answer reports of its service for clients of other wires (ruling Y17).
+ * Translates an answer's report of its service into the words of other wires' clients (ruling Y17).
  * @param wire the model's wire
  */
 export function retellService(said: ServiceWords | undefined, wire: ModelWire): RetoldService {

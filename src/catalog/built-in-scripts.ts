@@ -3,9 +3,7 @@ import type { ClientWire } from './wire-names.ts'
 /** A catalog entry that the simulator answers. Its behavior is in `upstreamModel`. */
 export type BuiltInScript = { id: string; wire: ClientWire; upstreamModel: string; description: string }
 
-/**
- * The models of the built-in catalog: one per wire that behaves well, and the common ways in which models misbehave.
- */
+/** The models of the built-in catalog. One model per wire behaves well. The others misbehave in common ways. */
 // biome-ignore format: one model a line
 export const builtInScripts: readonly BuiltInScript[] = [
   { id: 'sim-messages', wire: 'messages', upstreamModel: 'sim', description: 'A well-behaved model on the messages wire' },

@@ -4,7 +4,7 @@ type SignedParts = {
   baseUrl: string
   /** The path from the host's root, with the query. */
   path: string
-  /** All other headers. Each value follows its name. */
+  /** All headers except those of the credential. Each value follows its name. */
   headers: readonly string[]
   body: Buffer
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 /*
  * The simple kinds of values in the configuration file, for the keys of profiles and for `config/fields.ts`. A message
- * describes a valid value and never repeats the given one, which may be a key.
+ * describes valid values. It never repeats the value in the file, which may be a key.
  */
 
 export const text = (cure = 'must be text; a value that looks like a number needs quotes') => z.string({ error: cure })
@@ -20,9 +20,9 @@ export const count = (least: number, most = Number.MAX_SAFE_INTEGER) => {
 export const oneOf = <const Words extends readonly [string, ...string[]]>(words: Words) =>
   z.enum(words, { error: `must be one of: ${words.join(', ')}` })
 
-/** @param what the name of the items, in the plural */
+/** Makes the schema of a list. @param what the name of the items, in the plural */
 export const listOf = <Item extends z.ZodType>(item: Item, what: string) =>
   z.array(item, { error: `must be a list of ${what}` })
 
-/** Whether parts of a request that refer to things outside of it are allowed. */
+/** A setting that allows or refuses those parts of a request that refer to things outside of it. */
 export const passage = oneOf(['pass', 'refuse'])

@@ -41,7 +41,7 @@ export type PriceSet = {
   version: string
   /** The index of the set's row in the list. */
   row: number
-  /** The band, tier and geography to which the set applies; each null for the base. */
+  /** The band, tier and geography to which the set applies. Null means the base. */
   band: string | null
   tier: Tier | null
   geo: string | null
@@ -55,10 +55,11 @@ export type Band = {
   zone: string
   /** The offset of the zone from UTC at a moment, in ms. */
   offsetAt: (ms: number) => number
-  /** For each weekday, Sunday first: whether windows begin on that day. */
+  /** Whether windows begin on a weekday. The first value is for Sunday. */
   weekdays: readonly boolean[]
   /**
-   * In ms from midnight, without `endMs` itself. A window that ends after 24 h belongs to the day on which it began.
+   * In ms from midnight; `endMs` itself is outside of the window. A window that ends after 24 h belongs to the day on
+   * which it began.
    */
   windows: readonly { startMs: number; endMs: number }[]
   /** Dates on which no window begins, in days since 1970. */
@@ -70,7 +71,7 @@ export type PriceRow = {
   /** The first moment, in Unix milliseconds. The first row also applies before that moment. */
   fromMs: number
   bands: readonly Band[]
-  /** The sets of prices: first by band (the base, then `bands` in order), then by tier and geography (`setKey`). */
+  /** The sets of prices: one map for the base, then one for each of `bands`. `setKey` makes the keys of a map. */
   sets: readonly ReadonlyMap<string, PriceSet>[]
 }
 
@@ -80,7 +81,7 @@ export type PriceList = {
   rows: readonly PriceRow[]
   /** The only set of a list without dates, bands, tiers and geographies. */
   only: PriceSet | undefined
-  /** The moment that chooses row and band: the start of the request, or the end of its answer. */
+  /** The moment that chooses row and band. It is the start of the request, or the end of its answer. */
   counts: 'start' | 'end'
   /** Whether any set has prices of calls. */
   hasCalls: boolean
@@ -102,7 +103,7 @@ export type Serving = {
   /** The upstream's name for the model. Never shown to a client. */
   upstreamModel: string
   profile: Profile
-  /** The provider's prices at the upstream (ruling C11); undefined: no costs are recorded. Never shown to clients. */
+  /** The provider's prices at the upstream (ruling C11). If undefined, no costs are recorded. Clients never see it. */
   cost?: PriceList | undefined
   /** Whether URLs of media and ids of stored files are allowed on the model's own wire (ruling U12). */
   remoteMedia: Passage
@@ -122,7 +123,7 @@ export type Route = {
   serving: Serving
 }
 
-/** One entry of the catalog, checked and with every default filled in. Frozen: a reload makes a new one. */
+/** One entry of the catalog, checked and with every default filled in. It is frozen; a reload makes a new entry. */
 export type Model = Serving & {
   /** The name that clients use and that answers contain. The model of an alias has the alias here (ruling R14). */
   id: string
@@ -132,7 +133,7 @@ export type Model = Serving & {
   aliases: readonly string[]
   /** The one wire that all its upstreams use. */
   wire: ModelWire
-  /** The upstreams that serve the model, in the order of trying. The model's own `Serving` is that of the first. */
+  /** The upstreams that serve the model, in the order of trying. The model's own `Serving` is that of `routes[0]`. */
   routes: readonly Route[]
   outputTokensMax: number
   /** The most tokens of input and output; undefined if not configured. Never enforced (spec 8), but given to agents. */
@@ -156,7 +157,7 @@ export type Model = Serving & {
   affinity: (typeof affinities)[number]
   /** Whether hosted tools are allowed on the model's own wire (spec 2.7) or refused (ruling C7). */
   hostedTools: Passage
-  /** Set if the id names a chain. Other members are then those of its first entry; only the token limits suit all. */
+  /** Set if the id names a chain. Token limits then suit all entries; other members are those of the first entry. */
   chain?: Chain
 }
 
@@ -165,10 +166,10 @@ export type Model = Serving & {
  * entry is tried only for a cause that the operator declared. The entries have their own ids, prices and wires.
  */
 export type Chain = {
-  /** Two to four, in the order in which they are tried. */
+  /** Two to four models, in the order in which they are tried. */
   entries: readonly Model[]
   when: ReadonlySet<FallbackCause>
-  /** How long a conversation stays with the entry it moved to, in ms; undefined: until its prompt cache there expires. */
+  /** How long a conversation stays with the entry to which it moved, in ms; undefined for the life of the prompt cache. */
   returnMs: number | undefined
 }
 
@@ -236,7 +237,7 @@ export function priceNanos(prices: Prices, usage: Usage, calls?: Calls): bigint 
   return (sum + tokensPerPrice - 1n) / tokensPerPrice
 }
 
-/** The rates of a whole request: those of the last step that its input exceeds (ruling C11). */
+/** Returns the rates of a whole request. They are the rates of the last step that its input exceeds (ruling C11). */
 export function ratesOf(prices: Prices, inputTokens: number): Rates & { above?: number } {
   return prices.steps?.findLast(({ above }) => inputTokens > above) ?? prices
 }
@@ -246,7 +247,7 @@ export function dearestCallNanos({ calls = {} }: Prices): bigint {
   return Object.values(calls).reduce((most, nanos) => (nanos > most ? nanos : most), 0n)
 }
 
-/** The pinned list of models. Immutable: a reload makes another. */
+/** The pinned list of models. It is immutable, because a reload makes another one. */
 export type Catalog = {
   /** The models by every id that a client may name. An alias has its own model, which differs only in `id` (ruling R14). */
   models: ReadonlyMap<string, Model>
@@ -272,7 +273,7 @@ export type ChainOfIds = Omit<Chain, 'entries'> & { id: string; chain: readonly 
 /**
  * Creates the catalog.
  * @param listed models and chains in the order of the list; a chain names models of the same list
- * @param pinnedSeconds Unix seconds of the day the catalog was pinned: `created` on every row (spec 2.9)
+ * @param pinnedSeconds the day on which the catalog was pinned, in Unix seconds: `created` of every row (spec 2.9)
  */
 export function createCatalog(listed: Iterable<Model | ChainOfIds>, pinnedSeconds: number, owner: string): Catalog {
   const byId = new Map<string, Model>()
@@ -296,7 +297,7 @@ export function createCatalog(listed: Iterable<Model | ChainOfIds>, pinnedSecond
   }
 }
 
-/** Makes the model of a chain. Agents get figures that suit every entry. Prices and plans belong to the entries. */
+/** Makes the model of a chain. Agents get token limits that suit every entry. Prices and plans belong to entries. */
 function openChain({ id, chain, when, returnMs }: ChainOfIds, models: ReadonlyMap<string, Model>): Model {
   const entries = chain.map((entry) => models.get(entry)!)
   const { planned: _, ...first } = entries[0]!

@@ -1,7 +1,7 @@
 /** The largest number of similar ids that an error names (ruling R17). */
 const nearMax = 3
 const distanceMax = 2
-/** A longer id is not compared, because no person would type it. */
+/** The longest id that is compared, in characters. No person would type a longer id. */
 const idCharactersMax = 100
 
 /**

@@ -13,8 +13,8 @@ export type Preset = {
   /** The provider's address, and the variable that holds its key. */
   upstream: PresetUpstream
   /**
-   * Set for a cloud that sells models of other companies. When another gateway's file is imported, a bare model name
-   * there never selects this preset.
+   * Set for a cloud that sells models of other companies. If an imported file of another gateway has a model name
+   * without a provider, the name never selects this preset.
    */
   ofCloud?: true
   /**
@@ -40,7 +40,7 @@ export type PresetUpstream = {
   keyHeader?: string
   headers?: Readonly<Record<string, string>>
   paths?: Readonly<Partial<Record<ModelWire, string | { whole: string; stream: string }>>>
-  /** Settings of the account instead of a key, for example of a cloud. */
+  /** Settings of the account that replace a key, for example those of a cloud. */
   account?: Readonly<Record<string, object>>
 }
 
@@ -109,7 +109,7 @@ export const builtInPresets = data as unknown as PresetsFile
 
 export const { presets } = builtInPresets
 
-/** The first row of prices, to compare models. */
+/** Returns the first row of prices, to compare models. */
 export function firstRow({ texts }: Pick<DatedPrices, 'texts'>): PriceTexts {
   return Array.isArray(texts) ? texts[0]! : (texts as PriceTexts)
 }

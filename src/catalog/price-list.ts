@@ -46,7 +46,7 @@ export function ratesAt(list: PriceList, facts: PriceFacts & { inputTokens: numb
   return { rates, version, row, band, tier, geo, step }
 }
 
-/** The set of prices for a moment, a tier and a geography. */
+/** Returns the set of prices for a moment, a tier and a geography. */
 export function setAt({ rows, only }: Pick<PriceList, 'rows' | 'only'>, { at, tier, geo }: PriceFacts): PriceSet {
   if (only) return only
   const row = rows.findLast(({ fromMs }) => fromMs <= at) ?? rows[0]!
@@ -60,7 +60,7 @@ export function setKey(tier?: string | null, geo?: string | null): string {
   return `${tier ?? ''} ${geo ?? ''}`
 }
 
-/** The set of the first row, without band, tier and geography. */
+/** Returns the set of the first row, without band, tier and geography. */
 export function baseOf({ rows }: PriceList): PriceSet {
   return rows[0]!.sets[0]!.get(setKey())!
 }
@@ -82,7 +82,7 @@ export function isWithin({ offsetAt, weekdays, windows, daysOff }: Band, at: num
 /** The longest time that the configuration allows for a whole answer, and for its usage after the client has left. */
 export const longestTimeout = '7d'
 
-/** The longest time of a request, in ms: a day for its body, then its answer, then the time for its usage. */
+/** The longest time of a request, in ms. It is a day for its body, plus the times for its answer and for its usage. */
 export const longestRequestMs = dayMs + 2 * 7 * dayMs
 
 /** Whether a request may write to a cache of its provider, and for how long. */
@@ -163,7 +163,7 @@ export function nextChanges(list: PriceList, facts: PriceFacts, most: number): {
   return changes
 }
 
-/** Returns the moments, from the day before `at`, when a band's window begins or ends or the clocks of its zone change. */
+/** Returns moments from the day before `at`, when a window of the band begins or ends, or when clocks of its zone change. */
 export function edgesOf({ offsetAt, windows }: Band, at: number, days: number): number[] {
   const first = Math.floor((at + offsetAt(at)) / dayMs) - 1
   return Array.from({ length: days + 2 }, (_, i) => first + i).flatMap((day) => [
@@ -178,7 +178,7 @@ export function edgesOf({ offsetAt, windows }: Band, at: number, days: number): 
   ])
 }
 
-/** The moment within the day from `startMs` at which the clocks change. A band's window may begin or end then. */
+/** Finds the moment within the day from `startMs` at which the clocks change. A band's window may begin or end then. */
 function clockChange(offsetAt: Band['offsetAt'], startMs: number): number[] {
   let [before, after] = [startMs, startMs + dayMs]
   if (offsetAt(before) === offsetAt(after)) return []

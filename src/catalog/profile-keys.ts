@@ -85,7 +85,7 @@ export const profileKeys = z.strictObject({
     'chat, responses: the tool schemas that the upstream accepts. `plain`: the root is an object with `properties`, and every array has `items`.',
   ),
   tool_name_max: count(11).describe('The longest tool name that the upstream accepts, in characters.'),
-  // The gateway searches answers for the other sequences (R-STOP).
+  // If a request has more stop sequences than this, the gateway searches answers for the rest (R-STOP).
   max_stops: count(0).describe(
     'How many stop sequences the upstream accepts. The gateway itself applies any further ones.',
   ),
@@ -168,7 +168,7 @@ export const profileKeys = z.strictObject({
   routing_containers: listOf(filled('must name a request field'), 'request fields').describe(
     'Objects whose members the upstream reads like fields of the request. The fields that choose another model or price are dropped there too.',
   ),
-  // An answer with another name is billed all the same (ruling Y13).
+  // An answer with another name is billed nevertheless (ruling Y13).
   answer_names: listOf(filled('must name a model'), 'names').describe(
     'Further model names that answers may have. `*` stands for any characters. An answer with any other name gets the flag `model_differs`.',
   ),

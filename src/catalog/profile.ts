@@ -69,7 +69,7 @@ type SpelledInCode<Value> = Value extends readonly (infer Item)[]
     ? { [Key in keyof Value as CamelCase<Key>]: SpelledInCode<Value[Key]> }
     : Value
 
-/** How long the prompt cache of a model lives after its last use, in ms. */
+/** Returns how long the prompt cache of a model lives after its last use, in ms. */
 export function cacheLifeMs({ cacheLife }: Pick<ProfileValues, 'cacheLife'>): number {
   return { '5m': 300_000, '30m': 1_800_000, '1h': 3_600_000 }[cacheLife]
 }
@@ -85,7 +85,7 @@ export function groupByWire(values: ProfileValues): Profile {
   return Object.freeze(grouped) as Profile
 }
 
-/** The wires that read a key of a profile. @param key in camelCase */
+/** Returns the wires that read a key of a profile. @param key in camelCase */
 export function wiresOfProfileKey(key: string): readonly ModelWire[] {
   const wires = Object.keys(keysOfWires) as GroupedWire[]
   const found = wires.filter((wire) => (keysOfWires[wire] as readonly string[]).includes(key))

@@ -2,7 +2,7 @@ import { groupByWire, type Profile, type ProfileValues } from './profile.ts'
 import { refusals } from './refusals.ts'
 import { type ModelWire, modelWireNames } from './wire-names.ts'
 
-/** The keys that differ from the extended profile. `reasoning` and `replayThought` are merged key by key. */
+/** The keys of a profile whose values differ from the profile that it extends. Two keys are merged member by member. */
 export type ProfileSetting = Partial<Omit<ProfileValues, 'reasoning' | 'replayThought'>> & {
   /** The name of the extended profile. Without a name, the plain profile of the wire is extended. */
   extends?: string
@@ -53,9 +53,9 @@ function layOver(base: ProfileValues, { extends: _, ...setting }: ProfileSetting
 const anyChoice = ['auto', 'none', 'required', 'named'] as const
 
 /**
- * The profile of an unknown upstream, to which the differences of its wire are added. A field that could make the
- * upstream refuse the request is left out, such as reasoning or a field of one vendor. An operator who knows the
- * upstream names a profile.
+ * The profile of an unknown upstream. The profile of each wire adds the differences of the wire. A field that could
+ * make the upstream refuse the request is left out, such as reasoning or a field of one vendor. An operator who knows
+ * the upstream names a profile.
  */
 const plainest: ProfileValues = {
   maxField: 'max_completion_tokens',
@@ -77,7 +77,7 @@ const plainest: ProfileValues = {
   developerRole: false,
   images: true,
   files: false,
-  // Tool messages of the wire are text only.
+  // Tool messages of chat can contain only text.
   toolImages: 'follow_up',
   shape: 'schema',
   prefill: 'none',
@@ -153,8 +153,8 @@ const fixedSampling = new Set([
 ])
 
 /**
- * Schemas that are not `plain` get errors: "object schema missing properties", "array schema missing items". Another
- * says that `anyOf` is not allowed "at the top level".
+ * The errors for schemas that are not `plain`: "object schema missing properties", "array schema missing items".
+ * Another error says that `anyOf` is not allowed "at the top level".
  */
 const openaiTools: ProfileSetting = {
   toolSchemas: 'plain',
@@ -202,7 +202,7 @@ const anthropic: ProfileSetting = {
   // With `strict`, arguments of a call follow the closed form of the tool's schema:
   // platform.claude.com/docs/en/agents-and-tools/tool-use/strict-tool-use.
   accepts: new Set(['top_k', 'strict']),
-  // Other schemas than closed ones get an error: "For 'integer' type, property 'minimum' is not supported", or
+  // The errors for schemas that are not closed: "For 'integer' type, property 'minimum' is not supported",
   // "'additionalProperties' must be explicitly set to false".
   shape: 'closed',
   // Current models refuse `temperature` together with `top_p`.
@@ -294,7 +294,7 @@ const gemini: ProfileSetting = {
   refusals: refusals.gemini,
 }
 
-/** For each name and wire: the differences from the plain profile of that wire, and their reasons. */
+/** Profiles by name and wire: the differences from the plain profile of the wire, and the reasons for them. */
 const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
   'default-chat': { chat: {} },
   'default-messages': { messages: {} },
@@ -356,7 +356,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       usageQuirk: 'cache_hit_fields',
       refusals: refusals.deepseek,
     },
-    // If thinking is missing: "The `content[].thinking` in the thinking mode must be passed back to the API."
+    // The error for missing thinking: "The `content[].thinking` in the thinking mode must be passed back to the API."
     messages: { unprovenThought: 'pass', refusals: refusals.deepseek },
   },
   xai: {
@@ -364,7 +364,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       // The names of the vendor's models show which of them reason. Most of them show none of their reasoning.
       hiddenReasoning: 'unless_off',
       reasoningField: 'reasoning_content',
-      // The vendor's reasoning models refuse these, and `stop`.
+      // The vendor's reasoning models refuse these fields, and `stop`.
       drops: new Set(['presence_penalty', 'frequency_penalty']),
       maxStops: 0,
       // `completion_tokens` does not include the reasoning tokens.

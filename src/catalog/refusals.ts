@@ -9,13 +9,13 @@
  */
 export type Refusal = {
   about: 'spent' | 'key' | 'denied' | 'busy' | 'request'
-  /** Compared for HTTP refusals only: an error inside an answer has no status. */
+  /** Compared for HTTP refusals only, because an error inside an answer has no status. */
   status?: readonly number[]
   /** One of the words that classify the refusal (`Fault.classes`). */
   code?: string
   text?: RegExp
   /**
-   * Whether the account still serves other requests. It then gets no cooldown, so one client cannot disable it for all.
+   * Whether the account still serves other requests. Then it gets no cooldown, so one client cannot disable it for all.
    */
   isPartial?: boolean
 }
@@ -25,8 +25,8 @@ const byText = (about: Refusal['about'], status: readonly number[], text: RegExp
 const partly = (row: Refusal): Refusal => ({ ...row, isPartial: true })
 
 /**
- * Codes with which AWS refuses a credential: it has expired, it is unknown, or the signature is wrong, for example
- * because of another clock. The first is Bedrock's (anthropics/claude-code#28032, 2026-02-24).
+ * Codes with which AWS refuses a credential. The credential has expired or is unknown, or the signature is wrong, for
+ * example because the clocks differ. The first code is Bedrock's (anthropics/claude-code#28032, 2026-02-24).
  */
 export const awsKeyCodes: readonly string[] = [
   'ExpiredTokenException',

@@ -15,7 +15,7 @@ const fieldsBySource: Readonly<Record<string, readonly string[]>> = {
   // platform.claude.com/docs/en/build-with-claude/fallback-credit; `betas` in its SDKs, `anthropic_beta` in
   // docs.aws.amazon.com/bedrock/latest/userguide/claude-messages-fallback-credit.html
   Anthropic: ['fallbacks', 'fallback_*', 'betas', 'anthropic_beta'],
-  // docs.qwencloud.com/developer-guides/text-generation/web-search: each search is billed beside the tokens;
+  // docs.qwencloud.com/developer-guides/text-generation/web-search (each search is billed in addition to the tokens);
   // alibabacloud.com/help/en/model-studio/web-search
   Alibaba: ['enable_search', 'search_options', 'enable_code_interpreter'],
   // cloud.tencent.com/document/product/1729/111007, and ChatCompletionsRequest of tencentcloud-sdk-hunyuan, which
@@ -58,7 +58,7 @@ const fieldsBySource: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
-/** Fields with which some providers run a tool of theirs. The tool is billed beside the tokens, or causes more tokens. */
+/** Fields with which some providers run tools of their own. A tool is billed in addition, or causes more tokens. */
 export const paidToolFields: readonly string[] = ['Alibaba', 'Tencent', 'Baidu', 'Groq'].flatMap(
   (source) => fieldsBySource[source]!,
 )
@@ -100,8 +100,9 @@ export function foldName(name: string): string {
 }
 
 /**
+ * Compiles names and patterns.
  * @param rows names, in which `*` stands for any letters
- * @returns an expression that matches any of them as a whole, in any case
+ * @returns an expression that matches any of the names as a whole, in any case
  */
 export function compile(rows: readonly string[]): RegExp {
   const sources = rows.map((one) => one.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*'))
