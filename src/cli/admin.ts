@@ -31,7 +31,7 @@ export async function askServer(
     ...(config && { config }),
     ...(adminListen && { adminListen }),
   })
-  // Without TLS and on another address than loopback, the server takes commands only on 127.0.0.1, at the next port.
+  // Without TLS, a listener on another address than loopback takes no commands. The next port of 127.0.0.1 does.
   const address = isLoopback(told) || adminTls ? told : addressBeside(told)
   if (told.port === 0)
     return { trouble: 'the configuration lets the server choose its admin port: name it with --admin-listen' }

@@ -72,7 +72,7 @@ export function readModelIds(text: string): string[] {
   return ids.filter((id) => typeof id === 'string')
 }
 
-/** A complete response. Times are in ms from the start of the request; `firstByteMs` is the body's first byte. */
+/** A complete response. Times are in ms from the request's start. `firstByteMs` is when the body's first byte came. */
 export type DoctorReply = {
   status: number
   headers: ResponseHeaders

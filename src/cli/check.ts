@@ -74,7 +74,7 @@ export function addCheckCommand(program: Command): void {
     })
 }
 
-/** @throws ConfigError, after printing its problems if the option `--json` is set */
+/** Loads the configuration. @throws ConfigError, after printing its problems if the option `--json` is set */
 async function load(options: CheckOptions): Promise<Config> {
   const { loadConfig } = await import('../config/load.ts')
   const { ConfigError } = await import('../config/problem.ts')

@@ -10,8 +10,8 @@ type Terminal = {
 
 /**
  * Asks a person for confirmation, on stderr.
- * @param left says what is unchanged: the error message if the person declines
- * @param cure says how to confirm: the rest of the message if nobody can be asked
+ * @param left the error message if the person declines. It says what stays unchanged
+ * @param cure the rest of the message if nobody can be asked. It says how to confirm
  * @throws Error if the person declines, if there is no terminal, or if a program uses the command (`--json`)
  */
 export async function confirm(

@@ -20,7 +20,8 @@ const changesMax = 2_000
  * length of the lists, not on the product of both lengths (E. Myers, "An O(ND) Difference Algorithm", 1986).
  */
 function compareLines(left: readonly string[], right: readonly string[]): string[] {
-  // For each number of changes: the furthest position on the left, by diagonal (left position minus right position).
+  // The furthest position on the left for each diagonal (left minus right position), by round. A round is a number of
+  // changes.
   const rounds: Int32Array[] = []
   for (let changes = 0; changes <= changesMax; changes++) {
     const before = rounds.at(-1)

@@ -99,7 +99,7 @@ function describe(schema: z.ZodType): string {
 
 const wrappers: readonly string[] = ['optional', 'nullable', 'default', 'prefault']
 
-/** Returns the schema within wrappers such as `optional`. @param isWrapper selects them; default: all */
+/** Returns the schema within wrappers such as `optional`. @param isWrapper selects the wrappers; default: all */
 function unwrap(schema: z.ZodType, isWrapper: (inner: z.ZodType) => boolean = () => true): z.ZodType {
   let inner = schema
   while (wrappers.includes(inner.def.type) && isWrapper(inner))
@@ -112,7 +112,7 @@ function choicesOf(schema: z.ZodType): string[] | undefined {
   return inner instanceof z.ZodEnum ? inner.options.map(String) : undefined
 }
 
-/** Makes a parser that reports an invalid value at once. The operation still gets the text as it was typed. */
+/** Makes a parser that reports an invalid value immediately. The operation still gets the text as it was typed. */
 function reader(schema: z.ZodType, face: Options, name: string): (text: string) => string {
   return (typed) => {
     const result = schema.safeParse(typed)

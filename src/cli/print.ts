@@ -12,7 +12,7 @@ let ifLost = ''
 
 /**
  * Prints data: JSON for programs with `--json`, or else a text for people.
- * @param unwritten advice that the error gives if the data cannot be written, for data that is shown only once
+ * @param unwritten advice in the error if the data cannot be written; for data that is shown only once
  */
 export function print(command: Command, data: unknown, text: () => string, unwritten = ''): void {
   ifLost = unwritten
@@ -39,7 +39,7 @@ export function note(command: Command, text: string): void {
   console.error(isJson(command) ? JSON.stringify({ note: text }) : `note: ${text}`)
 }
 
-/** Removes secrets that a person may have typed: keys, also of providers (ruling U5), and passwords in URLs (X13). */
+/** Removes secrets that a person may have typed: keys of triwire and providers (ruling U5), passwords in URLs (X13). */
 export function withoutSecrets(text: string): string {
   return withoutKeys(text)
     .replace(/\b(sk-(?!tri-)|gsk_|xai-|AIza|hf_)[A-Za-z0-9_-]{12,}/g, '$1…')

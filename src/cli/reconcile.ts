@@ -12,10 +12,10 @@ type ReconcileFlags = {
   log?: string[]
 }
 
-/** In ms. Entries before and after the time of the export are read too, because debits and refunds may be late. */
+/** The times before and after an export from which entries are read too, in ms. Debits and refunds may be late. */
 const readMs = { before: 86_400_000, after: 7 * 86_400_000 }
 
-/** The names of upstreams that belong to a provider, if the person names no upstreams. */
+/** Matches the upstreams that belong to a provider, by their names, if the person names no upstreams. */
 const usualNames: Record<ExportProvider, RegExp> = {
   openai: /^openai/i,
   anthropic: /^(anthropic|claude)/i,

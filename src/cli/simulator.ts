@@ -41,7 +41,7 @@ const cures: Readonly<Record<string, string>> = {
 }
 
 function explain(error: NodeJS.ErrnoException, { host, port, scripts }: SimulatorCommandOptions): unknown {
-  // If the path is a folder, opening succeeds and `read` fails.
+  // A folder can be opened, but the call `read` then fails.
   if (scripts !== undefined && ['open', 'read'].includes(error.syscall ?? ''))
     return unreadable(scripts, error, 'name a file of scripts with --scripts')
   const cure = cures[error.code ?? '']

@@ -42,7 +42,7 @@ export async function withStore<T>(
     return await work(books.as({ actor: cliActor() }), createCalendar(zone))
   } catch (error) {
     const told = explainBookError(error)
-    // A note with the same text as the error would repeat it, so it is left out.
+    // A note with the same text as the error is left out, because the error says it already.
     notes.delete((told as Error).message)
     throw told
   } finally {

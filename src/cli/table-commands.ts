@@ -1,6 +1,6 @@
 /**
  * The first words of all commands in the table of operations, in its order, with their descriptions. The table is
- * loaded only if one of its commands is typed (test/cli/lazy.test.ts compares the two).
+ * loaded only if one of its commands is typed (test/cli/lazy.test.ts compares this list with the table).
  */
 export const tableCommands: Readonly<Record<string, string>> = {
   account: 'accounts, which pay for requests: make, list, suspend and credit them',

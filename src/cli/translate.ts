@@ -47,7 +47,7 @@ export function addTranslateCommand(program: Command): void {
       const { glanceAtConfig } = await import('../config/load.ts')
       const { describeTranslation } = await import('../live/translation.ts')
       const config = glanceAtConfig(options)
-      // One byte more than the limit is read, which shows that the body is too large.
+      // One byte more than the limit is read. If there is such a byte, the body is too large.
       const bytes = request === undefined ? undefined : await read(request, config.limits.bodyBytesMax + 1)
       const answer = options.answer === undefined ? undefined : await readAnswer(options.answer)
       const told = await describeTranslation(config, options.from, bytes, options.model, {

@@ -3,7 +3,7 @@ import { asObject } from '../../bytes/json.ts'
 import { type Tier, tiers } from '../../catalog/model.ts'
 import type { BandTexts, PriceTexts, RateTexts, WrittenTexts } from '../../catalog/presets.ts'
 
-/** Reads rates whose names have this suffix: the base rates, or the rates of the step above `above` tokens. */
+/** Reads rates whose names have this suffix. They are the base rates, or the rates of the step above `above` tokens. */
 type ReadNamed = (suffix: string, above?: number) => Partial<RateTexts>
 
 /** Prices by tier, geography and hour. `taken` names the members that were read, and `gaps` what the file lacks. */
@@ -57,7 +57,7 @@ function isFactor(value: unknown): value is number {
   return typeof value === 'number' && value > 0 && /^\d+(\.\d{1,9})?$/.test(String(value))
 }
 
-/** Returns the prices of a service: a factor on the base prices if one is exact for all, or else a list. */
+/** Returns a service's prices: one factor on the base prices if it is exact for all of them, or else a list. */
 function priceOf(
   base: PriceTexts,
   own: Partial<RateTexts>,

@@ -62,7 +62,7 @@ function takeNamed(
 ) {
   const exact = listed.filter((model) => fullName(model) === id)
   const bareId = exact[0]?.id ?? id.slice(id.indexOf('/') + 1)
-  // If a person typed `provider/id`, an entry of the catalog with exactly this id may be another provider's model.
+  // An entry of the catalog may have the typed `provider/id` as its id, and still be another provider's model.
   const isMeant = (found: ListedMatch) => exact.length === 0 || ('model' in found && exact.includes(found.model))
   const there = known.find(({ entry }) => {
     const called = [entry['id'], entry['upstream_model']]
@@ -168,8 +168,8 @@ function fullName({ id, provider }: ListedModel): string {
 }
 
 /**
- * Finds a model by its id or `provider/id`. Models of the upstream's provider count first, then those of `exact`, then
- * all. If several count, their figures must be the same.
+ * Finds a model by its id or `provider/id`. Models of the upstream's provider are preferred. Without such models, those
+ * in `exact` are preferred. If several models remain, their figures must be the same.
  * @param exact models that were named as `provider/id`
  */
 function find(

@@ -148,7 +148,7 @@ function presetAt({ presets }: PresetsFile, host: string | undefined, id: string
   return undefined
 }
 
-/** Whether a host is the host of a preset. @param own the preset's host, where a variable matches any text */
+/** Whether a host is the host of a preset. @param own the preset's host, in which a variable stands for any text */
 function isHostOf(own: string, host: string): boolean {
   const [begin, end] = own.split(/\$\{.*?\}/)
   return end === undefined ? host === own : host.startsWith(begin!) && host.endsWith(end)

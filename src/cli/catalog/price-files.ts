@@ -152,10 +152,10 @@ const litellmKeys: Record<keyof RateTexts, string> = {
 
 const perMillion = 6
 
-/** Matches the names of prices, and of factors by tier, hour, region and kind of input (both files, November 2026). */
+/** Matches members with prices, or factors by tier, hour, region and kind of input (both formats, November 2026). */
 const priceNames = /cost|pric|multiplier|uplift|off_peak|discount|specific_entry/i
 
-/** Returns the names of prices in the file that were not read. A price of 0 and an empty list do not count. */
+/** Returns the names of prices that were not read. A price of 0 and an empty list do not count. */
 function pricesIn(from: Record<string, unknown>, taken: readonly string[], names = priceNames): string[] {
   const isSomething = (value: unknown) =>
     isPrice(value) || (typeof value === 'object' && value !== null && Object.keys(value).length > 0)

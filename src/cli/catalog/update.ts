@@ -6,7 +6,9 @@ import { print } from '../print.ts'
 import { comparePresets, newestDay, presetsBeside, presetsPath, readPresetsFile } from './presets-file.ts'
 import type { ProposeOptions } from './propose.ts'
 
-/** Runs `catalog update`, which puts a newer file of presets beside the configuration. Its models do not change. */
+/**
+ * Runs `catalog update`, which puts a newer presets file beside the configuration. The configuration stays as it is.
+ */
 export async function updatePresets(options: ProposeOptions & { from: string }, command: Command): Promise<void> {
   const config = configFile(command.optsWithGlobals())
   const path = presetsPath(config)

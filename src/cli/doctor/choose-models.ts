@@ -3,7 +3,7 @@ import { builtInScripts } from '../../catalog/built-in-scripts.ts'
 import { type DoctorReply, readModelIds, send } from '../ask.ts'
 import { needKey } from './read-answer.ts'
 
-/** @property named the models that the person named; they replace the gateway's list */
+/** @property named the models that the person named; if there are any, the gateway's list is not used */
 type ModelChoice = {
   origin: string
   key: string
@@ -16,8 +16,8 @@ type ModelChoice = {
 type Chosen = { models: string[]; skipped: number; isPeer: boolean }
 
 /**
- * Chooses the models to test: the named ones, or else the first in the gateway's list without those that simulate
- * faults.
+ * Chooses the models to test. They are the named models, or else the first models in the gateway's list, except models
+ * that simulate faults.
  * @throws Error for people if the gateway cannot be reached, refuses the key, or does not list a named model
  */
 export async function chooseModels(choice: ModelChoice): Promise<Chosen> {
@@ -32,7 +32,7 @@ export async function chooseModels(choice: ModelChoice): Promise<Chosen> {
   // Ids with control characters are ignored, because a terminal would obey these.
   const listed = seen.status === 200 ? readModelIds(seen.text).filter((id) => /^\P{Cc}+$/u.test(id)) : []
   if (named.length > 0) {
-    // If the gateway lists models, the named ones must be among them. Otherwise the probes show whether they exist.
+    // If the gateway lists models, it must list the named models. Otherwise the probes show whether they exist.
     const unknown = listed.length > 0 ? named.find((id) => !listed.includes(id)) : undefined
     if (unknown === undefined) return { models: [...new Set(named)], skipped: 0, isPeer }
     const some = listed.slice(0, 5).join(', ') + (listed.length > 5 ? ', …' : '')
@@ -50,7 +50,7 @@ export async function chooseModels(choice: ModelChoice): Promise<Chosen> {
 /** The form of request ids that only triwire makes (ruling R5): `req_` and a UUIDv7 without dashes. */
 const ownRequestId = /^req_[0-9a-f]{12}7[0-9a-f]{19}$/
 
-/** Gets the list. If the server refuses the key in the usual header, the header of the messages wire is tried. */
+/** Gets the list of models. If the server refuses the key in the usual header, the messages wire's header is tried. */
 async function askList({ origin, key, timeoutMs }: ModelChoice): Promise<DoctorReply> {
   const url = `${origin}/v1/models`
   const first = await send({ url, headers: { authorization: `Bearer ${key}` }, timeoutMs })

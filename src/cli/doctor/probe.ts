@@ -8,7 +8,7 @@ export type ProbedGateway = {
   origin: string
   key: string
   timeoutMs: number
-  /** Whether the server is not triwire. Failed checks of things that only triwire guarantees do not count then. */
+  /** Whether the server is not triwire. If so, a failed check does not count if only triwire guarantees its subject. */
   isPeer: boolean
 }
 
@@ -40,7 +40,7 @@ export type Probe = {
   run(asker: Asker): Promise<ProbeVerdict>
 }
 
-/** The gateway refuses the key, or the key's account cannot pay. No further probe can then succeed. */
+/** Thrown if the gateway refuses the key, or the key's account cannot pay. No further probe can succeed then. */
 export class KeyRefused extends Error {}
 
 /** A fault in something that only triwire guarantees. The specifications of the wires do not require it. */

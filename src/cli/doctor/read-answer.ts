@@ -73,7 +73,7 @@ const cures: Readonly<Record<number, string>> = {
   429: 'wait a minute, or ask fewer models with --model',
 }
 
-/** Returns the advice for a status. If there is none, the text names the log to look into. */
+/** Returns the advice for a status. Without advice, the text names the log in which to look. */
 function cureFor(status: number, requestId: string | undefined): string {
   if (status >= 300 && status < 400) return 'name the address that it redirects to as --base-url'
   const logged = requestId ? `look for ${requestId} in the gateway's log` : 'look into the log of the server'

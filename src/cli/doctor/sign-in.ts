@@ -144,7 +144,7 @@ function checkDiscovery(origin: string, { status, text, headers }: DoctorReply):
   return ok('its endpoints are of this origin')
 }
 
-/** If the clocks differ by more than this, in s, the delay of the network cannot be the cause. */
+/** The most, in s, by which the delay of the network can make two clocks seem to differ. */
 const aheadSecondsMax = 60
 
 function checkClock({ headers, totalMs }: DoctorReply, nowMs: number): ProbeVerdict | undefined {

@@ -70,7 +70,7 @@ function readCredit(text: string): bigint {
     const nanos = parseCredits(text)
     if (nanos > 0n) return nanos
   } catch {
-    // The error below also covers this text, which is not an amount.
+    // A text that is not an amount gets the error below, too.
   }
   throw new InvalidArgumentError('Write an amount of credits above 0, such as 100.')
 }

@@ -88,7 +88,7 @@ function findGroups(made: LitellmMaking): Map<string, string[]> {
   return groups
 }
 
-/** Reports a setting that nothing else has reported: as litellm-fates.ts says, or as unknown. */
+/** Reports a setting that nothing else has reported. Its fate comes from litellm-fates.ts, or else it is unknown. */
 function settle(made: LitellmMaking, { path, section, key }: SettingPlace): void {
   const fates = section === '' ? litellmSections : Object.hasOwn(litellmFates, section) ? litellmFates[section]! : {}
   const ofSection = Object.hasOwn(litellmSections, section) ? litellmSections[section] : undefined
@@ -121,7 +121,7 @@ function findDeployments(made: LitellmMaking): Deployment[] {
   })
 }
 
-/** Returns the deployments of an entry. There is one; for a name with `*`, there is one for each model that matches. */
+/** Returns the deployments of an entry. An entry has one, but a name with `*` has one for each model that matches. */
 function named(
   made: LitellmMaking,
   name: string,
@@ -141,7 +141,7 @@ function named(
     return leave('no model that chats: triwire has no wire for it')
   const preset = presetOfProvider(provider)
   const stars = name.includes('*') || model.includes('*')
-  // The owner of a cloud account chooses the names of deployments there, so presets cannot have them.
+  // In a cloud, the account's owner chooses the names of deployments, so presets cannot have these names.
   if (stars && (!preset || preset.ofCloud))
     return leave('`*` stands for models that are not known here: write an entry for each model')
   if (name.includes('*') && !model.includes('*')) return leave('`*` in the name alone: write an entry for each name')

@@ -62,7 +62,7 @@ export function readLitellmDump(texts: readonly string[]): LitellmDump {
   return { keys: ofKeys!, teams: ofTeams!, users: ofUsers!, members: ofMembers! }
 }
 
-/** Returns the key of a map's entry for a user of a team. */
+/** Returns the key in `members` of a user in a team. */
 export function memberOf(user: string, team: string): string {
   return JSON.stringify([user, team])
 }

@@ -1,4 +1,4 @@
-/** Why our configuration does not contain a setting. `replaced`: triwire does the same in another way. */
+/** The fate of a setting that our configuration lacks, and why. `replaced`: triwire does the same in another way. */
 type SettingFate = readonly [fate: 'replaced' | 'left', why: string]
 
 const replaced = (why: string): SettingFate => ['replaced', why]
@@ -231,6 +231,6 @@ export const litellmSections: Readonly<Record<string, SettingFate>> = {
 /** The modes of models that triwire serves. Other modes are embeddings, images, audio, reranking and batches. */
 export const chatModes: ReadonlySet<string> = new Set(['chat', 'completion', 'responses'])
 
-/** Matches names of models that do not chat. It decides for deployments that name no mode. */
+/** Matches names of models that do not chat. It is used for deployments whose mode is not named. */
 export const otherModels =
   /embed|whisper|tts|dall-e|gpt-image|imagen|rerank|moderation|transcribe|stable-diffusion|bge-|veo-|sora/i

@@ -33,13 +33,13 @@ export type KeysPlan = {
 export type KeysOptions = {
   /** The account of keys without a team, and of keys whose team becomes a label. */
   account: string
-  /** The fate of all teams. Undefined: teams with a budget or limits become accounts, and the others become labels. */
+  /** The fate of teams. If undefined, teams with a budget or limits become accounts, and the others become labels. */
   teams: 'accounts' | 'labels' | undefined
-  /** The credit of each account. Undefined: what is left of its team's budget. */
+  /** The credit of each account. If undefined, an account gets the rest of its team's budget. */
   creditNanos: bigint | undefined
   /** The present time in Unix milliseconds. */
   nowMs: number
-  /** When all keys end at the latest, in Unix milliseconds. Keys that end earlier keep their end. Undefined: never. */
+  /** The latest end of keys, in Unix milliseconds; undefined if there is none. Keys that end earlier keep their end. */
   untilMs: number | undefined
   /** The models of each access group in the configuration (`model_info.access_groups`). */
   groups: ReadonlyMap<string, readonly string[]>
@@ -84,13 +84,13 @@ class KeysPlanning {
   readonly #labels = new Set<string>()
   readonly #settings: ImportedSetting[] = []
   readonly #notes = new Set<string>()
-  /** For each field that is not carried over: the number of keys and teams that have a value for it. */
+  /** The number of keys and teams that have a value for a field, by each field that is not carried over. */
   readonly #leftCounts = new Map<string, number>()
-  /** For each member of metadata that is not carried over: the number of keys and teams that have it. */
+  /** The number of keys and teams that have a member of metadata, by each member that is not carried over. */
   readonly #leftMetadata = new Map<string, number>()
   readonly #users: ReadonlyMap<unknown, DumpRow>
   readonly #members: ReadonlyMap<string, DumpRow>
-  /** For each user: the teams of their keys, and the account of the last key. A key without a team has the team ''. */
+  /** The teams of a user's keys, and the account of the last key, by user. A key without a team has the team ''. */
   readonly #homes = new Map<string, { account: string; teams: Set<string> }>()
 
   constructor(dump: LitellmDump, options: KeysOptions) {
@@ -142,7 +142,7 @@ class KeysPlanning {
       if (saysSomething(row[field])) this.#leftCounts.set(field, (this.#leftCounts.get(field) ?? 0) + 1)
   }
 
-  /** Returns the row whose limits also apply to a user's key: the team member, or the user for a key without a team. */
+  /** Returns the row whose limits also apply to a user's key: the team member, or the user if the key has no team. */
   #ownerOf(user: string, team: string): DumpRow | undefined {
     return team === '' ? this.#users.get(user) : this.#members.get(memberOf(user, team))
   }
@@ -150,7 +150,7 @@ class KeysPlanning {
   /**
    * Plans a person. In LiteLLM a user has limits for keys without a team, and limits for keys in each team
    * (docs.litellm.ai/docs/proxy/users, 2026-10-10). Our limits of a person cover all keys, so a user with keys of both
-   * kinds gets none.
+   * kinds gets no limits.
    */
   #personOf(user: string, { account, teams }: { account: string; teams: ReadonlySet<string> }): PlannedPerson[] {
     const row = this.#users.get(user)
@@ -184,7 +184,7 @@ class KeysPlanning {
     return [{ externalId: user, ...person, bounds: { ...(total && { budget: total }), ...rate } }]
   }
 
-  /** Returns the metadata that are short texts. Lists of texts are joined. Other values are only counted, by name. */
+  /** Returns the metadata whose values are short texts. Lists of texts are joined. Other values are only counted. */
   #metadataOf(row: DumpRow): { metadata?: Metadata } {
     const kept: Record<string, string> = {}
     for (const [name, value] of Object.entries(asObject(row['metadata']) ?? {})) {
@@ -335,7 +335,7 @@ class KeysPlanning {
 
   /**
    * Returns the models that both the key and its team allow. If the key has no team, its user counts instead of the
-   * team. LiteLLM checks both (`can_team_access_model`, `can_user_call_model`). Undefined: all models.
+   * team. LiteLLM checks both (`can_team_access_model`, `can_user_call_model`). Undefined means all models.
    */
   #modelsOfKey(row: DumpRow, outer: readonly string[] | undefined, setting: string): string[] | undefined {
     const named = modelsOf(row['models'])
@@ -400,7 +400,7 @@ function whyRefused(row: DumpRow): string | undefined {
 
 /**
  * Returns a limit of a key or a team, or else the limit of its budget (`budget_id`). A limit below 0 counts as 0.
- * @throws Error if it is not a number, because the key would have no limit
+ * @throws Error if the value is not a number, because the key would have no limit
  */
 function limitOf(row: DumpRow, name: string): number | undefined {
   const value = [row[name], asObject(row['litellm_budget_table'])?.[name]].find((one) => (one ?? '') !== '')
@@ -440,13 +440,13 @@ function isExternalId(id: string): boolean {
   }
 }
 
-/** Returns the budget of a key or a person. A budget that never renews becomes what is left of it. */
+/** Returns the budget of a key or a person. If a budget never renews, only the rest that is not spent is returned. */
 function boundOf(row: DumpRow, limits: DumpLimits, note: (text: string) => void): Budget | undefined {
   const { budget, left } = budgetOf(row, limits, note)
   return left === undefined || budget?.per ? budget : { nanos: left > 0n ? left : 1n, per: undefined }
 }
 
-/** Returns a budget, and what is left of it. If we do not have its period, a stricter period replaces it. */
+/** Returns a budget, and the rest that is not spent. If we lack its period, a stricter period replaces the period. */
 function budgetOf(
   row: DumpRow,
   { budget: credits, duration }: DumpLimits,

@@ -5,8 +5,8 @@ import type { ModelWire } from '../../catalog/wire-names.ts'
 
 /*
  * How each provider of LiteLLM is reached: our wire and profile, its address, and the variable of its key. Addresses
- * come from docs/providers.md. Addresses of providers that are not there were not compared with the provider's pages;
- * `triwire check --online` shows whether they respond.
+ * come from docs/providers.md. If that page lacks a provider, nobody has compared the address with the provider's
+ * pages. `triwire check --online` shows whether an address responds.
  */
 
 /** Returns a parameter of a deployment as text, or undefined. A reference to a variable has our form (`${NAME}`). */
@@ -26,7 +26,7 @@ export type DeploymentWay = {
   isOwn: boolean
 }
 
-/** The ways to reach a deployment, the best one first; or the reason why there is none. */
+/** The ways to reach a deployment, the best way first, or the reason why it cannot be reached. */
 type DeploymentWays = readonly DeploymentWay[] | string
 
 type WaysOfProvider = (model: string, text: DeploymentTexts) => DeploymentWays
@@ -51,7 +51,7 @@ function profileOf(name: string, model: string): string {
 const withoutEnd = (url: string) =>
   url.replace(/\/+$/, '').replace(/\/(chat\/completions|v1\/messages|messages|responses)$/, '')
 
-/** Returns an upstream with a set path: LiteLLM adds `/chat/completions`, and we add `/v1` to a bare host. */
+/** Returns an upstream with a set path, because LiteLLM adds `/chat/completions`, and we add `/v1` to a bare host. */
 function asWritten(url: string): Record<string, unknown> {
   const base = withoutEnd(url)
   const isBare = /^https?:\/\/[^/]+$/.test(base)
@@ -288,7 +288,7 @@ const bareNames: readonly (readonly [RegExp, string])[] = [
 /**
  * Splits LiteLLM's name of a model into provider and model.
  * @param custom `custom_llm_provider`, which has priority
- * @param hasBase whether the deployment has its own address, where an unknown provider counts as OpenAI-compatible
+ * @param hasBase whether the deployment has its own address. Then an unknown provider counts as OpenAI-compatible
  */
 export function splitLitellmModel(name: string, custom: string | undefined, hasBase: boolean) {
   const [, first, rest = ''] = /^([^/]+)\/(.*)$/s.exec(name) ?? []

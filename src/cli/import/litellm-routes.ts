@@ -178,7 +178,7 @@ function accountOf(made: LitellmMaking, { path }: Deployment, { account }: Deplo
 }
 
 /**
- * Returns the name of the upstream that has these accounts. If there is none, it is created.
+ * Returns the name of the upstream that has these accounts. If no upstream has them, one is created.
  * @param used the pairs of upstream and model that other routes of the model use. No pair may be used twice.
  */
 function upstreamOf(

@@ -26,8 +26,8 @@ export function makeSections(made: LitellmMaking): SourceFields {
 const usualSeconds = { json: 600, stream: 300 }
 
 /**
- * Makes timeouts. Ours apply to all models, so the longest of LiteLLM's is taken. For a stream LiteLLM uses the first
- * that is set: the deployment's `stream_timeout`, the router's, the timeout of other answers (litellm 1.110,
+ * Makes timeouts. Our timeouts apply to all models, so LiteLLM's longest timeout is taken. For a stream, LiteLLM uses
+ * the deployment's `stream_timeout`, or else the router's, or else the timeout of other answers (litellm 1.110,
  * `Router._get_timeout`).
  */
 function timeoutsOf(made: LitellmMaking, module: SourceFields, router: SourceFields): SourceFields {

@@ -12,7 +12,7 @@ import type { OneApiRow, OneApiTables } from './one-api-tables.ts'
 
 export type OneApiDialect = 'one-api' | 'new-api'
 
-/** LiteLLM's name of a provider, the version that is added to an address without one, and the default address. */
+/** LiteLLM's name of a provider, the version that is added to an address without a version, and the default address. */
 type ChannelKind = readonly [provider: string, version?: string, base?: string]
 
 /** Channel types that both programs share (relay/channeltype/define.go, constant/channel.go, November 2026). */
@@ -130,8 +130,8 @@ function addressOf({ base_url: written, other }: OneApiRow, [provider, version =
 }
 
 /**
- * Computes prices from ratios in the options: 1 means $0.002 for 1,000 tokens (relay/billing/ratio/model.go). Built-in
- * ratios are not in the tables. A model without both ratios gets the price of our presets.
+ * Computes prices from ratios in the options. A ratio of 1 is $0.002 for 1,000 tokens (relay/billing/ratio/model.go).
+ * The tables lack built-in ratios. A model without both ratios gets the price of our presets.
  */
 function ratiosOf(options: readonly OneApiRow[]): (model: string) => object {
   const of = (key: string) => parseObject(textOf(optionOf(options, key))) ?? {}

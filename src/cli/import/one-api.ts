@@ -41,7 +41,7 @@ export async function importOneApi(
   )
 }
 
-/** Reports models of channels. Settings in LiteLLM's form are left out, because the person's file has none. */
+/** Reports models of channels. Settings of LiteLLM's form that the person's file does not have are left out. */
 function channelsOf(
   settings: readonly ImportedSetting[],
   channelOf: readonly string[],

@@ -8,7 +8,7 @@ import { tryLock } from './lock.ts'
 const dueMs = 300_000
 /** The time limit of a refresh with all its waits, in ms. Codex ends a command after 5 s. */
 const refreshMs = 4_500
-/** With less time left than this, in ms, no refresh begins: if it timed out, its new tokens could be lost. */
+/** The time that a refresh must have left when it begins, in ms. If it timed out, its new tokens could be lost. */
 const attemptMsMin = 1_000
 /** The longest wait for another process's refresh while the old token is still valid, in ms. */
 const waitMs = 1_500
@@ -120,8 +120,8 @@ async function refresh(path: string, limitMs: number, warn: (line: string) => vo
 const againMs = 200
 
 /**
- * Sends the request, and again after a failure if there is time. The gateway may have replaced the refresh token. For a
- * minute it returns the same new tokens for the old one.
+ * Sends the request, and sends it again after a failure if there is time. In the meantime the gateway may have replaced
+ * the refresh token. For a minute it returns the same new tokens for the old one.
  */
 async function askTwice(endpoint: string, token: string, limitMs: number): Promise<OauthAnswer> {
   const { askEndpoint } = await import('./exchange.ts')

@@ -126,7 +126,7 @@ export function plainText(text: unknown): string {
     .slice(0, 300)
 }
 
-/** Returns the server's reason for an error in brackets, or an empty text if there is none. */
+/** Returns the server's reason for an error in brackets, or an empty text if the server gave no reason. */
 export function reasonOf({ body }: OauthAnswer): string {
   const said = plainText(body['error_description'] ?? body['error'])
   return said === '' ? '' : ` (${said})`

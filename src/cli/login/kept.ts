@@ -38,8 +38,8 @@ export type KeptSignIn = {
 }
 
 /**
- * Returns the folder of all sign-ins. It is below `XDG_STATE_HOME` and not in a configuration folder, because people
- * copy and publish those. A relative path in a variable is ignored (XDG Base Directory Specification 0.8).
+ * Returns the folder of all sign-ins. It is below `XDG_STATE_HOME`, because people copy and publish configuration
+ * folders. A relative path in a variable is ignored (XDG Base Directory Specification 0.8).
  */
 function signInFolder(env: NodeJS.ProcessEnv = process.env): string {
   const { XDG_STATE_HOME: state = '', LOCALAPPDATA: local = '' } = env
@@ -113,8 +113,8 @@ function listKept(folder = signInFolder()): KeptSignIn[] {
 }
 
 /**
- * Returns the gateway for a command: the named one, or else the only one that has a sign-in.
- * @throws SignInFault if no gateway or several have one, because a token must not go to a gateway that nobody named
+ * Returns the gateway for a command: the named gateway, or else the only gateway with a sign-in.
+ * @throws SignInFault if there are no sign-ins or several, because a token must not go to a gateway that nobody named
  */
 export function chooseUrl(named: string | undefined): string {
   if (named !== undefined) return readGatewayUrl(named)
@@ -127,7 +127,7 @@ export function chooseUrl(named: string | undefined): string {
   )
 }
 
-/** Writes the next content of a file, whose disk space is reserved, or drops it. After `write`, `drop` does nothing. */
+/** The next content of a file, for which disk space is reserved. `write` stores it; `drop` frees the reserved space. */
 type NextState = { write(kept: KeptSignIn): void; drop(): void }
 
 /** Enough bytes for a sign-in with the longest tokens in practice: JWTs that list groups. */

@@ -1,7 +1,7 @@
 import { closeSync, linkSync, openSync, readFileSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
 import { fileFault } from './fault.ts'
 
-/** A lock that is older than this is abandoned, in ms. No process holds a lock for even half of this time. */
+/** The age at which a lock counts as abandoned, in ms. No process holds a lock for even half of this time. */
 const abandonedMs = 15_000
 
 /**
@@ -61,7 +61,7 @@ function readIfThere(path: string): string | undefined {
   }
 }
 
-/** @param pid the holder's process id; NaN if the holder has not written it yet */
+/** Whether the process that holds the lock has ended. @param pid its process id; NaN if the id is not written yet */
 function hasEnded(pid: number): boolean {
   if (Number.isNaN(pid)) return false
   // The id is that of this process, which does not have the lock. So an earlier process had the same id.

@@ -187,7 +187,7 @@ const revokeMs = 5_000
 
 /**
  * Ends a session at its gateway, by revoking the bearer token and the refresh token (RFC 7009).
- * @returns whether the gateway has confirmed it
+ * @returns whether the gateway has confirmed the end
  */
 async function revoke({ url, revocation_endpoint: known, tokens }: KeptSignIn): Promise<boolean> {
   if (!tokens) return true

@@ -10,7 +10,9 @@ const names = process.platform === 'win32' ? ['triwire.cmd', 'triwire.exe'] : ['
 /** Matches folders that npm adds to PATH while it runs a program, in a project or a temporary download. */
 const ofNpm = /[\\/](?:_npx|node_modules)[\\/]/
 
-/** Returns the command for `triwire token`: the name if PATH has it, so that updates apply, or else the path. */
+/**
+ * Returns the command for `triwire token`: with the name if PATH has it, so that updates apply, or else with the path.
+ */
 export function findTokenCommand(url: string, env: NodeJS.ProcessEnv = process.env): TokenCommand {
   const folders = (env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '' && !ofNpm.test(`${folder}/`))
   const isInstalled = folders.some((folder) => names.some((name) => existsSync(join(folder, name))))

@@ -122,7 +122,7 @@ const timeoutMs = 10_000
 async function askModels(origin: string, key: string | undefined): Promise<string[]> {
   const url = `${origin}/v1/models`
   const headers: Record<string, string> = { accept: 'application/json' }
-  // Each server reads the key from one of these two headers.
+  // A server reads the key from one of these two headers.
   if (key !== undefined) Object.assign(headers, { authorization: `Bearer ${key}`, 'x-api-key': key })
   let response: FetchResponse
   try {

@@ -77,7 +77,7 @@ async function chooseWay(
 const ofKey =
   'gets a key that is yours, ends with you, and pauses after seven days without an answer of the identity provider'
 
-/** Returns a token of the person. @returns undefined if the person must sign in for one */
+/** Returns a token of the person. @returns undefined if the person must sign in first */
 async function ifSignedIn(url: string): Promise<string | undefined> {
   try {
     return await readBearer(url, () => {})

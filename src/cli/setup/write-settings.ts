@@ -61,7 +61,7 @@ function shorten(line: string): string {
   return `${line.slice(0, lineCharactersMax)}… (${line.length - lineCharactersMax} more characters)`
 }
 
-/** Matches the name of a secret and a value that may be one, but not the name of a variable. */
+/** Matches the name of a secret with its value. A value that looks like the name of a variable is not matched. */
 const keyValue = /((?:key|token|secret|password)["']?\s*[:=]\s*["']?)(?![A-Z0-9_]+["']?(?:$|,))([^\s"',{}$]{8,})/gi
 
 function hideKeys(line: string): string {

@@ -4,11 +4,13 @@ import { asObject } from '../../../bytes/json.ts'
 /** The path to a value: keys of objects, and indexes of lists. */
 export type ValuePath = readonly (string | number)[]
 
-/** A value to insert or to replace; undefined removes the old one. An index after the last appends to the list. */
+/** A value to insert or to replace. Undefined removes the old value. An index after the end appends to the list. */
 export type ValueChange = { place: ValuePath; value: unknown }
 
 type Wishes = {
-  /** The key that identifies the entries of a list, by the path of the list (`a.b`). Other lists are replaced whole. */
+  /**
+   * The key that identifies a list's entries, by the list's path (`a.b`). Lists that are not here are replaced whole.
+   */
   lists?: Readonly<Record<string, string>>
   /** Paths that are removed, except those that `ours` contains. */
   without?: readonly (readonly string[])[]

@@ -35,7 +35,7 @@ export function editSettings(before: string, file: SettingsFile): string {
   return mark + after
 }
 
-/** Copies tables as plain objects, because those of the TOML parser have no prototype. Dates are kept as they are. */
+/** Copies tables as plain objects, because the TOML parser's tables have no prototype. Dates are kept as they are. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain)
   const object = asObject(value)

@@ -67,7 +67,7 @@ function set(text: string, place: ValuePath, value: string): string {
 function setAtHead(text: string, top: AST.TOMLTopLevelTable, line: string, eol: string): string {
   const last = top.body.findLast((node) => node.type === 'TOMLKeyValue')
   if (last) return insertBehind(text, last.range[1], line, eol)
-  // The key follows a comment at the head if a blank line ends it. Otherwise the comment belongs to the next line.
+  // If a blank line ends a comment at the head, the key follows it. Otherwise the comment is about the next line.
   const head = /^(?:[ \t]*#[^\n]*\n)+(?=[ \t]*\r?\n)/.exec(text)?.[0] ?? ''
   const rest = text.slice(head.length)
   return `${head}${line}${eol}${rest === '' || /^\r?\n/.test(rest) ? '' : eol}${rest}`
@@ -149,7 +149,7 @@ function writeValue(value: unknown): string {
   throw new Error('it cannot take a value of this kind')
 }
 
-/** Writes a basic string of TOML. TOML has the escapes of JSON, but also requires one for DEL. */
+/** Writes a basic string of TOML. TOML has the escapes of JSON, but DEL must be escaped too. */
 function writeText(text: string): string {
   return JSON.stringify(text).replaceAll('\u007f', String.raw`\u007F`)
 }
