@@ -3,17 +3,17 @@ import { crc32 } from 'node:zlib'
 /** One message of `application/vnd.amazon.eventstream`. Headers of other types than text are left out. */
 export type EventFrame = { headers: ReadonlyMap<string, string>; payload: Buffer }
 
-/** The media type of such streams. */
+/** The media type of streams of event frames. */
 export const frameType = 'application/vnd.amazon.eventstream'
 
 /** The largest frame. The format allows 24 MiB, but a model's event is small, and an incomplete frame takes memory. */
 const frameBytesMax = 1_048_576
 
-/** A frame begins with two lengths and their checksum, and ends with the checksum of all of it. */
+/** A frame begins with two lengths and the checksum of these lengths. It ends with the checksum of the whole frame. */
 const preludeBytes = 12
 const sumBytes = 4
 
-/** The length of a header's value by its type, in bytes. `-1`: two bytes with the length precede it. Type 7 is text. */
+/** A header value's length in bytes, by its type. `-1`: the value begins with two bytes of length. Type 7 is text. */
 const valueBytes = [0, 0, 1, 2, 4, 8, -1, -1, 8, 16]
 const textType = 7
 
@@ -34,7 +34,7 @@ export class EventFrames {
   }
 
   /**
-   * @returns the frames that are whole now
+   * @returns the frames that are complete after this piece
    * @throws Error if a length or a checksum is wrong. That frame is not returned, and no later frame can be read.
    */
   *push(piece: Buffer): Generator<EventFrame> {
@@ -59,7 +59,7 @@ export class EventFrames {
   }
 }
 
-/** @returns the length of the frame */
+/** Checks the lengths at the beginning of a frame. @returns the length of the frame */
 function checkPrelude(bytes: Buffer): number {
   const [length, headersLength] = [bytes.readUInt32BE(0), bytes.readUInt32BE(4)]
   if (crc32(bytes.subarray(0, 8)) !== bytes.readUInt32BE(8)) throw new Error('the checksum of the lengths is wrong')

@@ -3,7 +3,7 @@ import { createHmac, hash } from 'node:crypto'
 /** Credentials that sign for an account of AWS. Temporary ones have a token. */
 export type AwsCredentials = { id: string; secret: string; token?: string }
 
-/** The scope of a signature, apart from the day, which is the day of signing. */
+/** The scope of a signature without the day. The day is that of signing. */
 export type SigningPlace = { region: string; service: string }
 
 /** A request as it is sent. `path` has its query and is percent-encoded. In `headers`, each value follows its name. */
@@ -16,7 +16,7 @@ export type SignableRequest = {
   body: Buffer | string
 }
 
-/** Returns the signing key of one day. Making it takes longer than the rest of a request, so it is kept. */
+/** Returns the signing key of one day. It is kept, because making it takes longer than the rest of a request. */
 type SigningKeys = (secret: string, day: string, place: SigningPlace) => Buffer
 
 const algorithm = 'AWS4-HMAC-SHA256'
@@ -30,7 +30,7 @@ const signedNames = new Set(['content-type', 'x-goog-cloud-target-resource'])
 /**
  * Signs a request by AWS Signature Version 4
  * (docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html, 2026-11). The signature covers
- * `host`, `signedNames`, and all headers that begin with `x-amz`: a proxy changes none of them.
+ * `host`, `signedNames`, and all headers that begin with `x-amz`, because a proxy changes none of them.
  * @param nowMs Unix milliseconds by the clock of AWS, which accepts a difference of five minutes
  * @returns the headers to add; each value follows its name
  */
@@ -123,7 +123,7 @@ function amzDate(ms: number): string {
   return new Date(ms).toISOString().replace(/[-:]|\.\d+/g, '')
 }
 
-/** For every service but S3, the path as sent is encoded once more, after dots and empty segments were removed. */
+/** Removes dots and empty segments from the sent path, and encodes it once more, as AWS requires except for S3. */
 function canonicalPath(path: string): string {
   const kept: string[] = []
   for (const segment of path.split('/')) {
