@@ -15,7 +15,7 @@ export function clientUrlMistake(text: string): string | undefined {
   return undefined
 }
 
-/** Returns the origin and path without a final `/v1`, which the settings of each program add if needed. */
+/** Returns the origin and path without a final `/v1`. If a program needs `/v1`, its settings add it. */
 export function readClientUrl(text: string): string {
   const { origin, pathname } = new URL(text)
   return origin + pathname.replace(/\/+$/, '').replace(/\/v1$/, '').replace(/\/+$/, '')

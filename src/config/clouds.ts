@@ -3,7 +3,7 @@ import { filled, oneOf, text } from '../catalog/kinds.ts'
 import type { SigningPlace } from '../clouds/sigv4.ts'
 import * as field from './fields.ts'
 
-/* Settings of accounts that use a cloud's credentials instead of a key. A host on AWS may name region and service. */
+/* Settings of accounts that use a cloud's credentials, not a key. A host of AWS may already name region and service. */
 
 const regionCure = 'must be a region such as eu-central-1'
 
@@ -71,7 +71,7 @@ const azure = z
       field.complain(context, 'is set beside `secret`: leave one out', ['secret_file'])
   })
 
-/** The settings of an account for clouds. Each of them replaces the key of the account. */
+/** The settings by which an account uses a cloud's credentials. Each of them replaces the account's key. */
 export const cloudKeys = {
   aws: aws
     .optional()
@@ -82,7 +82,7 @@ export const cloudKeys = {
 
 export type CloudEntries = { [Name in keyof typeof cloudKeys]?: z.output<(typeof cloudKeys)[Name]> | undefined }
 
-/** The names of services in signatures, by their names in hosts (botocore 1.44.8, Anthropic's SDKs, November 2026). */
+/** Names of services in hosts, with their names in signatures (botocore 1.44.8, Anthropic's SDKs, November 2026). */
 const services = new Map([
   ['bedrock-runtime', 'bedrock'],
   ['bedrock-mantle', 'bedrock-mantle'],

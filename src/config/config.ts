@@ -25,7 +25,7 @@ export type UpstreamAccount = {
   renewal?: KeyRenewal
   /** If false, the account gets no requests. */
   isEnabled: boolean
-  /** The clients' accounts that it is reserved for, by name or id (ruling Y18). Undefined: it serves all. */
+  /** The clients' accounts that this account serves, by name or id (ruling Y18). If undefined, it serves all. */
   isolation?: ReadonlySet<string>
 }
 
@@ -110,7 +110,7 @@ export type Config = {
   /** The absolute path of the file that was read. Undefined without a file. */
   file: string | undefined
   listen: Address
-  /** The certificate of the public listener. Undefined: it speaks plain HTTP. */
+  /** The certificate of the public listener. If undefined, the listener speaks plain HTTP. */
   tls: TlsPair | undefined
   adminListen: Address
   /** The URL at which clients reach the gateway, with path and without `/v1` (Y19). Undefined if not set. */
@@ -123,7 +123,7 @@ export type Config = {
   labels: DeclaredLabels
   /** The names of the plans that accounts may have (ruling C11). */
   plans: readonly string[]
-  /** 3: all ledger entries have form 3, which records the cost that an answer reports. Undefined: only if needed. */
+  /** 3 if all ledger entries have form 3, which records the cost that an answer reports; undefined if only some do. */
   ledgerForm: 3 | undefined
   /** Whether `explain` shows operators the provider's error text, without secrets (CON-4). */
   explainUpstreamText: boolean
@@ -131,7 +131,7 @@ export type Config = {
   adminUrl: string | undefined
   /** The URL at which servers of the same store on other machines reach the admin listener (ruling X9). */
   adminReplicaUrl: string | undefined
-  /** The certificate of the admin listener. Undefined: it speaks plain HTTP. */
+  /** The certificate of the admin listener. If undefined, the listener speaks plain HTTP. */
   adminTls: (TlsPair & { /** An absolute path. */ certFile: string }) | undefined
   /** The settings of sign-in (ruling Y19). Undefined: people cannot sign in. */
   signIn: SignInSettings | undefined
@@ -141,7 +141,7 @@ export type Config = {
   earlierStore: string | undefined
   /** The absolute path of the folder for lock and spool. With SQLite it is the store's folder (ruling X13). */
   stateDir: string
-  /** A digest of the settings that replicas share. The order of keys and the version do not change it. */
+  /** A digest of the settings that replicas share. The order of keys and the version of triwire do not change it. */
   digest: string
   catalog: Catalog
   upstreams: ReadonlyMap<string, Upstream>
@@ -153,7 +153,7 @@ export type Config = {
     cutAnswers: 'bill' | 'waive'
     /** How long a stream is read for its token counts after its client has left (ruling C12). 0: not at all. */
     readOnMs: number
-    /** The most output tokens that a hold sets credit aside for (C2). `cap`: the request's maximum (C16). */
+    /** The most output tokens for which a hold sets credit aside (C2). `cap`: the request's maximum (C16). */
     holdOutputTokens: number | 'cap'
   }
   /** Addresses or CIDR ranges whose `x-forwarded-for` is trusted. */
@@ -164,7 +164,7 @@ export type Config = {
    * store.
    */
   sealKey: Secret | undefined
-  /** Response headers that the specification does not have (ruling R13). */
+  /** Whether responses have these headers, which the specification lacks (ruling R13). */
   headers: { balance: boolean }
   metrics: { token: Secret | undefined; accounts: boolean; keys: boolean }
   telemetry: {
@@ -173,7 +173,7 @@ export type Config = {
     metrics: OtlpTarget | undefined
     spansEveryMs: number
     metricsEveryMs: number
-    /** The most requests that wait for export. Further ones are dropped and counted. */
+    /** The most requests that wait for export. More requests are dropped and counted. */
     queueMax: number
     /** The share of traces to export, 0 to 1. It applies to traces that begin in the gateway. */
     sampleShare: number
@@ -191,7 +191,7 @@ export type Config = {
   /** The receivers of webhook messages (ruling X15). */
   webhooks: readonly Webhook[]
   log: { level: 'info' | 'error'; format: 'auto' | 'json' | 'pretty' }
-  /** Settings that are allowed and are probably a mistake. */
+  /** Settings that are allowed, but are probably a mistake. */
   warnings: readonly ConfigProblem[]
 }
 
@@ -203,6 +203,6 @@ export type Webhook = {
   /** The secret for signatures. */
   secret: Secret
   events: ReadonlySet<WebhookEvent>
-  /** In nano-credits. `credit_low` is sent when the balance of an account falls below this amount. */
+  /** The message `credit_low` is sent when the balance of an account falls below this amount, in nano-credits. */
   belowNanos: bigint | undefined
 }

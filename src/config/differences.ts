@@ -49,8 +49,9 @@ function nameOf({ store }: Config): string {
 const own = ['listen', 'admin_listen', 'admin', 'state_dir', 'store', 'seal_key', 'log', 'metrics', 'telemetry']
 
 /**
- * Makes a digest of a configuration, by which replicas notice that theirs differ. It covers the keys that the file has,
- * secrets included, but not the defaults. So a newer version with more settings makes the same digest of the same file.
+ * Makes a digest of a configuration, by which replicas notice that their configurations differ. It covers the keys in
+ * the file, secrets included, but no defaults. So a newer version with more settings makes the same digest of the same
+ * file.
  */
 export function digestConfig(written: Readonly<Record<string, unknown>>): string {
   const shared = Object.entries(written).filter(([key]) => !own.includes(key))

@@ -28,7 +28,8 @@ export type Document = {
 }
 
 /**
- * Returns a text instead of an unset variable, or undefined to report it. `isWhole`: the value is only this variable.
+ * Returns a text for a variable that is not set, or undefined to report a mistake. `isWhole`: the value is only this
+ * variable.
  */
 type StandIn = (path: string, isWhole: boolean) => string | undefined
 
@@ -149,7 +150,7 @@ function interpolate(
       complain(`needs the environment variable ${name}, which is not set; set it, or write \${${name}:-default}`)
     return value ?? match
   })
-  // A value that consists of one reference without quotes becomes a number or a boolean if the variable's text is one.
+  // A reference that is a whole value and has no quotes becomes a number or a boolean if the variable's text is such.
   const isBare = scalar.type === Scalar.PLAIN && /^\$\{[^}]*\}$/.test(source)
   if (isBare && /^-?\d+(\.\d+)?$/.test(text)) return Number(text)
   if (isBare && (text === 'true' || text === 'false')) return text === 'true'

@@ -24,7 +24,7 @@ const sound = (mistakeOf: (value: string) => string | undefined, kind = text()) 
 
 /**
  * Makes a field for a duration between two bounds. Its value is in milliseconds.
- * @param most up to 24 days: longer ones overflow the 31 bits of Node's timers
+ * @param most at most 24 days, because a longer duration overflows the 31 bits of Node's timers
  */
 export const duration = (least: string, most: string) => {
   const error = `must be a duration of ${least} to ${most}, such as 500ms, 30s, 5m, 1h or 1d; a bare number counts as ms`

@@ -13,7 +13,7 @@ type KeptRow = { fromMs: number | null; bands: readonly KeptBand[]; sets: readon
 /** The version identifies a set of prices. The prices themselves are kept only for people. */
 type KeptSet = Pick<PriceSet, 'tier' | 'geo' | 'version' | 'prices'>
 
-/** Returns a list's text and digest. Undefined if each row has only one set of prices, and so no choice. */
+/** Returns a list's text and digest. Returns undefined if each row has only one set of prices, so nothing is chosen. */
 export function keepList(rows: readonly PriceRow[], counts: PriceList['counts']): PriceList['kept'] {
   if (rows.every(({ bands, sets }) => bands.length === 0 && sets[0]!.size === 1)) return undefined
   const written = rows.map(

@@ -69,7 +69,7 @@ type Override = { key: string; flag?: 'listen' | 'adminListen' | 'store'; flagNa
 /**
  * Loads the configuration. Flags override the environment, which overrides the file and its defaults (ruling X4). The
  * file is `--config`, or else `TRIWIRE_CONFIG`, or else the text in `TRIWIRE_CONFIG_YAML`, or else `./triwire.yaml`.
- * Paths in the file are relative to it. All others, and the store's default, are relative to the working folder (X8).
+ * Paths in the file are relative to it. Other paths, and the store's default, are relative to the working folder (X8).
  * @throws ConfigError with all mistakes
  */
 export function loadConfig(options: ConfigOptions, env: NodeJS.ProcessEnv = process.env, cwd = process.cwd()): Config {
@@ -272,7 +272,7 @@ function warnOfNames(cwd: string): ConfigProblem[] {
   return found.map((name) => ({ path: name, message: `${name} ${message}` }))
 }
 
-/** Returns the proxies of upstreams, from file or environment. Mistakes in unused ones are not reported. */
+/** Returns the proxies of upstreams, from the file or the environment. Mistakes in unused proxies are ignored. */
 function readProxies(
   file: ConfigFile,
   env: NodeJS.ProcessEnv,
@@ -504,7 +504,7 @@ function readAccount(
   if (cloud) return { ...account, key: new Secret(''), renewal: { cloud } }
   if (command === undefined) return { ...account, key: new Secret(key) }
   const [program = '', ...args] = command
-  // A program with a slash is a path relative to the file (ruling X4). A name without one is looked up in PATH.
+  // If a program's name has a slash, it is a path relative to the file (ruling X4). Otherwise it is looked up in PATH.
   const whole = [program.includes('/') ? resolve(folder, program) : program, ...args]
   return {
     ...account,

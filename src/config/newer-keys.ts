@@ -8,7 +8,7 @@ export type OlderRelease = (typeof olderReleases)[number]
 /** Keys and values that an older release refuses. In a path, `*` matches any name, and `[]` any item of a list. */
 type Unknowns = { keys: readonly string[]; profiles: RegExp; events: RegExp }
 
-/** Keys in a map of prices that the older release refuses. It refuses a list of rows altogether. */
+/** Keys of a price row that the older release refuses. If prices are a list of rows, it refuses the whole list. */
 const priceKeys = ['bands', 'counts', 'from', 'geos', 'tiers']
 const profileKeys = ['cache_life', 'cumulative', 'envelope', 'reasoning.forced_calls']
 const modelKeys = ['affinity', 'chain', 'chain_return', 'cost', 'prices[]', 'when', 'upstream[].cost']
@@ -32,7 +32,7 @@ const unknowns: Readonly<Record<OlderRelease, Unknowns>> = {
 }
 
 /**
- * Finds keys and values that an older release refuses; of nested keys, only the outermost.
+ * Finds keys and values that an older release refuses. If nested keys are refused, only the outermost key is returned.
  * @param value the parsed file
  * @returns paths such as `catalog.models[2].chain`
  */

@@ -29,7 +29,7 @@ const rates = {
 /** The lowest plausible price of a million tokens, in nano-credits: 0.001 credits. */
 export const leastNanos = 1_000_000n
 
-/** Refuses prices per token, as LiteLLM writes them: both input and output are then below `leastNanos`. */
+/** Refuses prices per token, as LiteLLM writes them. With such prices, input and output are both below `leastNanos`. */
 function refuseTokenPrices(
   { input, output }: { input?: bigint | undefined; output?: bigint | undefined },
   context: z.RefinementCtx,

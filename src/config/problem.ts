@@ -8,7 +8,7 @@ export type ConfigProblem = {
   message: string
 }
 
-/** The configuration is invalid. The error contains all mistakes, in the order of the file. */
+/** Thrown for an invalid configuration. The error contains all mistakes, in the order of the file. */
 export class ConfigError extends Error {
   readonly problems: readonly ConfigProblem[]
 

@@ -154,7 +154,7 @@ type SignInRule = {
   groups: readonly string[] | undefined
   /** Domains in lower case. */
   emailDomains: readonly string[] | undefined
-  /** Name or id. Undefined only for operators. */
+  /** The account's name or id. It is undefined only for operators. */
   account: string | undefined
   role: SignInRole
   models: readonly string[] | undefined
@@ -168,7 +168,7 @@ export type SignInSettings = {
   clientId: string
   /** Undefined for a public client. */
   clientSecret: Secret | undefined
-  /** `none`: no proxy. Undefined: the proxy of the environment. */
+  /** `none` stands for no proxy. If undefined, the proxy of the environment is used. */
   proxy: Secret | 'none' | undefined
   /** Certificates in PEM that are trusted instead of the system's. */
   ca: string | undefined
