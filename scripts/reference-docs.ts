@@ -33,7 +33,7 @@ putGenerated('docs/log-events.md', () => {
 ${made}
 
 This page lists every event that the server logs about itself. [operating.md](operating.md#logs) describes the log lines about requests. In
-the tables, words in \`code\` are fields or settings. An *account* belongs to your clients. An *upstream* is a provider or a model server, and an
+the tables, words in \`code\` are fields or settings. An *account* pays for requests of your clients. An *upstream* is a provider or a model server, and an
 *upstream account* is your account there.
 
 ${parts.join('\n')}`
