@@ -157,7 +157,7 @@ export function stringBehind(frame: RawFrame, needle: string): string {
 }
 
 /**
- * Splits a frame into lines. Splitting at one character is faster than by a pattern, which matters for several
+ * Splits a frame into lines. It is faster to split at one character than by a pattern, which matters for several
  * megabytes.
  */
 function linesOf(frame: RawFrame): string[] {

@@ -164,7 +164,7 @@ export function endOfString(text: string, start: number): number {
   return text.length
 }
 
-/** The parsed value if it is a plain object, else undefined. */
+/** Returns the parsed value if it is a plain object, or else undefined. */
 export function asObject(value: unknown): Record<string, unknown> | undefined {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as Record<string, unknown>)
@@ -181,10 +181,10 @@ export function parseObject(text: string): Record<string, unknown> | undefined {
 }
 
 /**
- * Finds the places of an ASCII word in a text or in bytes. The native search is fast only for up to six characters. For
- * a longer text, it jumps from one match of the first character to the next. So only six characters of the word are
- * searched for. They begin at the first underscore or digit, because these are rare in texts. A word without either is
- * searched for by its last six characters.
+ * Finds the places of an ASCII word in a text or in bytes. The native search is fast only for words of up to six
+ * characters. With a longer word, the native search jumps from one match of the first character to the next. So only
+ * six characters of the word are searched for. They begin at the first underscore or digit, because these are rare in
+ * texts. A word without either is searched for by its last six characters.
  */
 export function* placesOf(text: string | Buffer, word: string): Generator<number, void> {
   for (let at = placeOf(text, word, 0); at >= 0; at = placeOf(text, word, at + 1)) yield at
