@@ -37,7 +37,7 @@ export type Tier = (typeof tiers)[number]
 /** One set of prices of a list, with all its factors applied. The ledger stores it once, under its version. */
 export type PriceSet = {
   prices: Prices
-  /** Identifies the prices of a bill; part of the ledger entry. */
+  /** The name of these prices in a bill and in its ledger entry. */
   version: string
   /** The index of the set's row in the list. */
   row: number

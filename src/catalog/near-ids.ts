@@ -35,7 +35,7 @@ function essenceOf(id: string): string {
   return undated.replace(/[^\p{L}\p{N}]/gu, '')
 }
 
-/** How many characters to insert, delete or change to turn `a` into `b`; at most `distanceMax + 1`. */
+/** Returns how many characters to insert, delete or change to turn `a` into `b`, at most `distanceMax + 1`. */
 function distanceOf(a: string, b: string): number {
   const far = distanceMax + 1
   if (Math.abs(a.length - b.length) > distanceMax) return far

@@ -144,7 +144,8 @@ function dearestOf(all: readonly Prices[], writes: CacheWrites): Prices {
 const searchedDays = 40
 
 /**
- * The next moments at which the prices of a list change, each with its set. Changes by bands are searched for 40 days.
+ * Returns the next moments at which the prices of a list change, each with its set. A change by a band is searched for
+ * 40 days ahead.
  * @param most the most changes to return
  */
 export function nextChanges(list: PriceList, facts: PriceFacts, most: number): { at: number; set: PriceSet }[] {

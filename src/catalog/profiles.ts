@@ -182,7 +182,7 @@ const effort: Profile['reasoning'] = {
 }
 
 const anthropic: ProfileSetting = {
-  // Without a thinking field these models do not reason.
+  // If a request has no thinking field, these models do not reason.
   reasoning: {
     style: 'adaptive',
     levels: ['low', 'medium', 'high', 'xhigh', 'max'],
@@ -246,7 +246,7 @@ const modelServer: ProfileSetting = {
   ...selfHosted,
 }
 
-/** llama.cpp serves one model, and names it by its file. */
+/** llama.cpp serves one model, and gives it the name of its file. */
 const anyModel = ['*']
 
 /** llama.cpp answers with these words and status 500 if a model of text receives an image or a recording. */
@@ -326,7 +326,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       accepts: new Set([...openaiChat.accepts!, 'verbosity']),
       // The error for `max_tokens` says "Use 'max_completion_tokens' instead."
       drops: new Set([...fixedSampling, 'max_tokens']),
-      // These models accept no `stop`; the gateway cuts instead.
+      // These models accept no `stop`, so the gateway cuts their answers.
       maxStops: 0,
     },
     responses: { ...openaiTools, reasoning: effort, drops: fixedSampling },
