@@ -84,7 +84,7 @@ export type DoctorReply = {
 /** A request. `body` is a text, so that a malformed body can be sent. Without a body the method is GET. */
 type Sending = { url: string; headers: Record<string, string>; body?: string; timeoutMs: number }
 
-/** The largest response, in bytes. Responses to probes are short, so a longer one may never end. */
+/** The largest response, in bytes. Responses to probes are short, so a longer response may be endless. */
 const answerBytesMax = 8 * 1024 * 1024
 
 /**

@@ -117,7 +117,7 @@ function takeUpdate(id: string, found: ListedMatch, { entry, place }: CatalogRow
   plan.updated.push({ place, figures: changed })
 }
 
-/** Returns the file's prices for an entry, whose other prices stay. `why` says why the entry's prices cannot be changed. */
+/** Returns the file's prices for an entry. The entry keeps its other prices. `why` says why they cannot be changed. */
 function mergePrices(there: unknown, told: PriceTexts): { texts: PriceTexts; gaps: string[] } | { why: string } {
   if (Array.isArray(there)) return { why: 'has prices by date: compare them with the file' }
   const own = asObject(there) ?? {}

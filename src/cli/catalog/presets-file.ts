@@ -21,7 +21,9 @@ export function presetsPath(configFile: string): string {
   return join(dirname(configFile), fileName)
 }
 
-/** Returns the presets of the file beside a configuration, or else the built-in ones. @throws Error if invalid */
+/**
+ * Returns the presets of the file beside a configuration, or else the built-in presets. @throws Error if it is invalid
+ */
 export function presetsBeside(configFile: string | undefined): PresetsFile {
   const path = configFile === undefined ? undefined : presetsPath(configFile)
   return path !== undefined && existsSync(path) ? readPresetsFile(path) : builtInPresets
