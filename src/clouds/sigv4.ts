@@ -1,6 +1,6 @@
 import { createHmac, hash } from 'node:crypto'
 
-/** Credentials that sign for an account of AWS. Temporary ones have a token. */
+/** Credentials that sign for an account of AWS. Temporary credentials also have a token. */
 export type AwsCredentials = { id: string; secret: string; token?: string }
 
 /** The scope of a signature without the day. The day is that of signing. */
