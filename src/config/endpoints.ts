@@ -45,7 +45,7 @@ function versionOf(path: string): string {
   return path.slice(0, path.indexOf('/', 1))
 }
 
-/** Whether this wire uses a base path as it is although the path has no version such as `/v1` or `/v1beta`. */
+/** Whether this wire adds no version, such as `/v1` or `/v1beta`, to a base path without a version. */
 export function isTakenAsItStands(wire: ModelWire, path: string): boolean {
   const { keepsVersion } = wirePlaces[wire]
   return !keepsVersion && path !== '' && !/\/v\d/.test(path)
