@@ -27,8 +27,8 @@ type DirectoryDeskOptions = {
 
 /**
  * Sends accounts and keys to the serving thread: the changes of operators and the results of lookups. A notice
- * announces a change, and each heartbeat looks for changes too. Reads run one after the other, so an older one never
- * overwrites a newer one.
+ * announces a change, and each heartbeat looks for changes too. Reads run one after the other, so the result of an
+ * older read never overwrites a newer one.
  */
 export class DirectoryDesk implements Desk {
   readonly answers = { lookUp: (digests: readonly string[]) => this.#inTurn(() => this.#lookUp(digests)) }

@@ -22,7 +22,7 @@ const monthsAhead = 3
 const [lockMs, partitionLockMs] = [1_000, 200]
 
 /**
- * Upgrades the schema and installs the functions. Two servers that start at once do this one after the other.
+ * Upgrades the schema and installs the functions. If two servers start at the same time, one waits for the other.
  * @param shown the store's URL without its password
  * @throws StoreError if the database cannot be used; anything else if it cannot be reached
  */
@@ -124,7 +124,8 @@ async function refuseServer({ query }: Database, shown: string): Promise<void> {
 }
 
 /**
- * A function in the database. Its name contains the digest of its text, so two versions of the program can run at once.
+ * A function in the database. Its name contains the digest of its text, so two versions of the program can run side by
+ * side.
  */
 export type SqlFunction = {
   /** The name with the schema, as calls use it. */

@@ -26,7 +26,7 @@ import { dialect, entryIdOf, newEntryId, run } from './run.ts'
 import { SpendWindows } from './spend-windows.ts'
 import { codeOf } from './trouble.ts'
 
-/** The functions of the database that must be installed before those of this file are called. */
+/** The functions of the database that must be installed before the functions of this file are called. */
 export const postFunctions = [post]
 
 /** An entry without the columns that are computed from its place in the chain of its account. */

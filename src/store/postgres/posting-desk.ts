@@ -39,7 +39,7 @@ const looksApartMs = 1_000
  */
 const lockShare = 0.25
 
-/** The most debits in one lookup of debits in the ledger. */
+/** The most debits that one query looks up in the ledger. */
 const lookMax = 1_000
 
 const purpose = 'posting'

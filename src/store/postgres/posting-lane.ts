@@ -9,7 +9,7 @@ import { isConflict, isUnknown } from './trouble.ts'
 /** A debit on its way to the ledger. */
 export type Pending = {
   row: Debit
-  /** Whether a call with this debit ended without an answer. The debit may be in the ledger, now or soon. */
+  /** Whether a call with this debit ended without an answer. The debit may be in the ledger, or still get there. */
   isDoubtful: boolean
   /** Whether the debit must not be tried again, because its client was refused (ruling C13). */
   isWithdrawn: boolean
@@ -33,7 +33,7 @@ type LaneOptions = {
   onConflict: (accountIds: ReadonlySet<string>) => Promise<void>
   /** Called with debits that must be tried again. */
   giveBack: (pending: readonly Pending[], error: unknown) => void
-  /** @param rows the debits that the ledger has */
+  /** Called when debits are posted. @param rows the debits that the ledger now has */
   onPosted: (rows: readonly Debit[], accountIds: ReadonlySet<string>) => void
   onBegun: () => void
   /** Called when the lane can take more debits. */

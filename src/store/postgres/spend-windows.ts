@@ -13,7 +13,7 @@ const strangeMax = 20
  * periods. If the database's clock shows a time outside of them, the periods of that time are added.
  */
 export class SpendWindows {
-  /** The clock that the database's clock is compared with (ruling Y15); undefined if it is not compared. */
+  /** The clock with which the database's clock is compared (ruling Y15); undefined if it is not compared. */
   readonly clock: Pick<ClockWatch, 'expectedMs'> | undefined
   readonly #calendar: Calendar
   readonly #nowMs: () => number
