@@ -69,7 +69,7 @@ type News = {
   drained: undefined
   /** Debits that stay in a spool of earlier runs, because another session has locked their accounts. */
   held: readonly Debit[]
-  /** Whether the database can be reached, once it is known and whenever it changes. */
+  /** Sent once it is known whether the database can be reached, and whenever that changes. */
   reach: { isReached: boolean; error?: string }
   /** The changes of operators, or the results of lookups. `isAnew`: all earlier changes are void. */
   changes: AccountChanges & { isAnew: boolean }
@@ -155,7 +155,7 @@ export const storeThreadLimits = { maxYoungGenerationSizeMb: 12 } as const
 
 /** The object through which the serving thread talks to the store's thread. It keeps the unanswered questions. */
 export class StoreThread {
-  /** Resolves with the cause if the thread dies; never after `close`. */
+  /** Resolves with the cause if the thread dies, but not after `close`. */
   readonly death: Promise<Error>
   readonly #worker: Worker
   readonly #ended: Promise<void>
