@@ -145,7 +145,8 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
 }
 
 /**
- * The slice that begins at a place of a page. Entries of the same time may come before the place; the page skips them.
+ * Returns the slice that begins at a place of a page. The page skips entries of the same time that come before the
+ * place.
  */
 function startAfter(column: Slice['column'], first: Direction, { postedMs, seq }: EntryPlace): Partial<Slice> {
   if (column === 'seq') return first === 'newest' ? { through: BigInt(seq - 1) } : { after: BigInt(seq) }

@@ -43,7 +43,7 @@ function* adopt(dialect: Dialect, reporting: Reporting, atMs: number): StoreStep
   if (state.timeZone !== before.timeZone) yield* foldAnew(dialect, state)
 }
 
-/** @returns the new state; undefined if nothing changes */
+/** Returns the new state of the figures; undefined if nothing changes. */
 function adopted(before: UsageState, { timeZone, weekStarts, keepMonths }: Reporting, atMs: number) {
   const zone = { timeZone: isRecorded(before) ? before.timeZone : spellZone(timeZone), weekStarts }
   const kept = firstKept(createCalendar(zone), keepMonths, atMs)

@@ -37,8 +37,8 @@ type Bucketing = {
 }
 
 /**
- * @param column a column of encoded counts
- * @returns SQL that joins the values of all rows, separated by `countsBreak`
+ * Returns SQL that joins the encoded counts of all rows, separated by `countsBreak`.
+ * @param column the column with the counts
  */
 type JoinedCounts = (column: string) => string
 
@@ -191,7 +191,7 @@ const counted = `CASE WHEN e.kind = 'debit' THEN 1 ELSE -1 END`
 
 const quarterOf = (schema: string) => `${countedMs(schema)} / 900000`
 
-/** SQL of each sum, over one or more entries. A credit that reverses a debit subtracts the request and its cost. */
+/** The SQL of each sum of entries. A credit that reverses a debit subtracts the request and its cost. */
 const summed: Record<Exclude<SumName, 'errors'>, string> = {
   ...(Object.fromEntries(
     sumColumns.map((column) => [column, `coalesce(sum(CASE WHEN e.kind = 'debit' THEN e.${column} END), 0)`]),
