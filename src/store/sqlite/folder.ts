@@ -55,7 +55,7 @@ export class Folder {
     if (this.#noted >= foldedMax && !this.#isPausing) this.#schedule(0)
   }
 
-  /** @returns whether the cells are written; if not, they are kept and written later */
+  /** Takes counts of requests. @returns whether they are written; if not, they are kept and written later */
   noteTraffic(cells: readonly TrafficCell[]): boolean {
     if (this.#cells.length + cells.length <= cellsMax) this.#cells.push(...cells)
     return this.#writeTraffic()

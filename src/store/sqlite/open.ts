@@ -88,7 +88,7 @@ function migrateUnder(lock: (path: string) => () => void, db: DatabaseSync, path
   }
 }
 
-/** Upgrades an older schema in one transaction. @throws StoreError for a newer schema or a foreign file */
+/** Upgrades an older schema in one transaction. @throws StoreError for a newer schema or another program's file */
 export function migrate(db: DatabaseSync, path: string, steps: readonly SqliteMigration[] = migrations): void {
   if (readVersions(db).version === steps.length) return
   transact(db, () => {
