@@ -74,7 +74,7 @@ function findOrMake<Value>(map: Map<string, Value>, key: string, make: () => Val
   return made
 }
 
-/** A counter: its value only grows. */
+/** A counter, whose value only grows. */
 export class Counter implements Family {
   readonly facts: FamilyFacts
   readonly #cells: Cells<{ value: number }>

@@ -42,8 +42,8 @@ function takeHex(bytes: number): string {
 }
 
 /**
- * Tracing without a collector, if the configuration passes the trace header on. Upstreams get the client's header
- * unchanged, and no span of ours is added.
+ * Tracing without a collector. It is used if the configuration passes the trace header on. Upstreams get the client's
+ * header unchanged, and no span of ours is added.
  */
 export const passOn: Tracing = {
   begin(traceparent) {

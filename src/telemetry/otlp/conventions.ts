@@ -18,7 +18,7 @@ export const http = {
   errorType: 'error.type',
   serverAddress: 'server.address',
   serverPort: 'server.port',
-  /** The value for an HTTP method that is not a known one. */
+  /** The value for an HTTP method that is not known. */
   otherMethod: '_OTHER',
 } as const
 

@@ -219,7 +219,7 @@ function genAiAttributes(places: ServerNames): AttributesOf {
 /** If this many requests wait, they are sent at once, without waiting for the interval. */
 const enough = 512
 
-/** Requests that wait to be exported. The queue is limited: further requests are dropped and counted. */
+/** Requests that wait to be exported. If the queue is full, further requests are dropped and counted. */
 export class SpanQueue<Item> {
   readonly #max: number
   readonly #hurry: () => void
