@@ -23,7 +23,7 @@ export function mayLeave({ slow }: Pick<Binding, 'slow'>): boolean {
 }
 
 /**
- * Remembers the account of each conversation, so that its prompt cache stays warm. If the account fails once, another one
+ * Remembers the account of each conversation, so that its prompt cache stays warm. If the account fails once, another account
  * answers that request. The conversation itself moves only after repeated failures.
  */
 export class Bindings {

@@ -36,7 +36,7 @@ export type DialRoute = Trust & {
 
 /** A proxy made no tunnel, or answered a request in absolute form itself. */
 export class ProxyRefusal extends Error {
-  /** The status of its answer; undefined if the answer was not HTTP/1.1. */
+  /** The status of the proxy's answer; undefined if the answer was not HTTP/1.1. */
   readonly status: number | undefined
 
   constructor(status: number | undefined) {

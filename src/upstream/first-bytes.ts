@@ -42,7 +42,7 @@ export class Usual {
   readonly #poolMs: Record<AnswerForm, number | undefined> = { stream: undefined, json: undefined }
   #readMs = Number.NEGATIVE_INFINITY
 
-  /** @param members the accounts of the model. @param clockMs monotonic */
+  /** @param members the accounts of the model @param clockMs returns a monotonic time in ms */
   constructor(members: readonly FirstBytes[], clockMs: () => number) {
     this.#members = members
     this.#clockMs = clockMs

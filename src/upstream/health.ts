@@ -59,7 +59,8 @@ export class Health {
   readonly #onCooled: ((cooling: Cooling) => void) | undefined
 
   /**
-   * @param clockMs monotonic. @param random in [0, 1), for the jitter that keeps accounts from coming back together
+   * @param clockMs returns a monotonic time in ms
+   * @param random returns a number in [0, 1), for the jitter that keeps accounts from coming back together
    * @param onCooled called when a failure seen by this process cools the account
    */
   constructor(clockMs: () => number, random: () => number, onCooled?: (cooling: Cooling) => void) {

@@ -115,7 +115,7 @@ export function createKeyring(
   }
 }
 
-/** The source of a key; undefined if the key does not change or its account is disabled. */
+/** Returns the source of a key; undefined if the key does not change, or if its account is disabled. */
 function idOf({ renewal, isEnabled }: UpstreamAccount): string | undefined {
   return renewal && isEnabled ? sourceOf(renewal) : undefined
 }

@@ -6,7 +6,7 @@ export interface LiveKey {
   /** Undefined before the source has given a key, and after the key has expired. The account then gets no requests. */
   readonly value: string | undefined
   readonly version: number
-  /** The key and the one before it, because answers under way may still quote the old one. */
+  /** The current key and the key before it, because running answers may still quote the old key. */
   readonly known: readonly string[]
   /** Reports that the provider refused the key, so that its source is read again early. */
   doubt(): void
@@ -39,7 +39,7 @@ export interface CloudCredential {
 export type CredentialState = {
   source: string | undefined
   identity: string | undefined
-  /** The time until it expires, in ms, at least 0; undefined if it does not expire. */
+  /** The time until the credential expires, in ms, at least 0; undefined if it does not expire. */
   leftMs: number | undefined
   /** How far the clock of the cloud is ahead of ours, in ms; undefined if no answer has shown it yet. */
   aheadMs: number | undefined

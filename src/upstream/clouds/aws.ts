@@ -201,7 +201,7 @@ async function askSts(
   try {
     return await ask()
   } catch (error) {
-    // The refusal has shown the cloud's time. If it differs from ours, a signature with that time is tried once.
+    // The refusal has shown the cloud's time. If our clock differs, one signature with the cloud's time is tried.
     if (!credentials || Math.abs(around.nowMs() - before) < 60_000) throw error
     return ask()
   }

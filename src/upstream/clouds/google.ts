@@ -71,7 +71,7 @@ async function takeServiceAccount(said: CredentialsFile, around: SourceAround): 
   }
   const before = around.nowMs()
   const { text } = await ask().catch((error) => {
-    // The refusal has shown the cloud's time. If it differs from ours, an assertion with that time is tried once.
+    // The refusal has shown the cloud's time. If our clock differs, one assertion with the cloud's time is tried.
     if (Math.abs(around.nowMs() - before) < 60_000) throw error
     return ask()
   })

@@ -31,7 +31,7 @@ export type CloudSource<Settings> = {
 /** The environment of a source: variables, clocks and routes. */
 export type SourceAround = {
   env: Readonly<Record<string, string | undefined>>
-  /** Unix milliseconds by the clock of the cloud, as far as its answers have shown it. */
+  /** Unix milliseconds by the cloud's clock, as its last answers showed it, or else by our clock. */
   nowMs(): number
   /** Called with the `Date` of an answer of the cloud. */
   noteDate(date: string | undefined): void
@@ -75,8 +75,8 @@ loopback.addAddress('::1', 'ipv6')
 
 /**
  * Asks an endpoint that gives credentials. Redirects are not followed.
- * @returns the text and headers of a success
- * @throws SourceRefusal for another status; Error if the address may not be asked, or does not answer
+ * @returns the text and headers of a successful answer
+ * @throws SourceRefusal for any other status; Error if the address may not be asked, or does not answer
  */
 export async function askSource(
   around: SourceAround,
