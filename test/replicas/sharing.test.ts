@@ -108,6 +108,25 @@ test('U1 X7: a cooldown reaches the other servers once, and the longest wait hol
   assert.deepEqual([heard[0]![1]!.cause, heard[0]!.length], ['longer', 2])
 })
 
+test('SCA-13 a cooldown from before the clock was set back does not count, and a disabled account stays disabled', {
+  skip,
+}, async () => {
+  const store = await openShared(cluster(), 'set_back')
+  const { told, board, other } = openTwoBoards(store.operator)
+  const cooldown: Cooldown = { place: '["m","u"]', forMs: 300_000, cause: 'old', tell: 'capacity', cool: 'now' }
+  await other.cool(cooldown)
+  await other.disable('["m","v"]', 0)
+  for (const aheadMs of [3_600_000, 730 * 86_400_000]) {
+    await store.operator.query(`UPDATE triwire.cooldowns SET until_ms = until_ms + ${aheadMs}`)
+    await board.look()
+    assert.deepEqual(new Set(told), new Set(['cooled disabled']))
+  }
+  await other.cool({ ...cooldown, forMs: 1_000, cause: 'new' })
+  await board.enable('["m","v"]', 0)
+  await board.look()
+  assert.deepEqual(told.slice(-2), ['lifted disabled', 'cooled new'])
+})
+
 /** Of one server, with what it was told, and of another. */
 function openTwoBoards(database: Transaction) {
   const told: string[] = []

@@ -46,6 +46,21 @@ export async function readFailures(
 /** The channel that announces changed cooldowns. A notice has no payload, because a replica then reads the table. */
 export const cooldownsChannel = 'triwire_cooldowns'
 
+/** The cooldown of a hundred years by which a server tells the others that an upstream account is disabled. */
+export const disabled = {
+  forMs: 100 * 365 * 86_400_000,
+  cause: 'disabled',
+  tell: 'account',
+  cool: 'now',
+} as const satisfies Omit<Cooldown, 'place'>
+
+/**
+ * SQL: whether a cooldown may last until then. A row that ends later was written before the clock was set back, and does
+ * not count (SCA-13): a cooldown takes five minutes at most. Disabled accounts stay disabled, whatever the clock does.
+ */
+const mayLast = (row: string, nowMs: string) =>
+  `(${row}.cause = '${disabled.cause}' OR ${row}.until_ms <= ${nowMs} + 600000)`
+
 /** Sets a cooldown of an upstream account for all replicas. If there is one already, the later end is kept. */
 export const cool = defineFunction(
   'cool',
@@ -56,7 +71,7 @@ BEGIN
     VALUES (its_place, t + for_ms, its_cause, its_tell, its_cool, me)
     ON CONFLICT (place) DO UPDATE SET until_ms = excluded.until_ms, cause = excluded.cause, tell = excluded.tell,
       cool = excluded.cool, met_by = excluded.met_by
-    WHERE c.until_ms < excluded.until_ms;
+    WHERE c.until_ms < excluded.until_ms OR NOT ${mayLast('c', 't')};
   IF FOUND THEN NOTIFY ${cooldownsChannel}; END IF;
 END $$`,
 )
@@ -71,14 +86,6 @@ BEGIN
 END $$`,
 )
 
-/** The cooldown of a hundred years by which a server tells the others that an upstream account is disabled. */
-export const disabled = {
-  forMs: 100 * 365 * 86_400_000,
-  cause: 'disabled',
-  tell: 'account',
-  cool: 'now',
-} as const satisfies Omit<Cooldown, 'place'>
-
 /** SQL: model, upstream and account of a place (`placeOf`), as text. A new key or address does not change them. */
 const serviceOf = (place: string) =>
   `CASE WHEN ${place} LIKE '[%' THEN json_build_array(${place}::json->0, ${place}::json->1, ${place}::json->4)::text ELSE ${place} END`
@@ -89,19 +96,20 @@ const serviceOf = (place: string) =>
  *
  * If the place was disabled after the operator's wish, it stays disabled. All these rows have the same duration, so the
  * end of a row shows when it was written. A row of this server is deleted in any case, because the operator's latest
- * wish replaces earlier ones.
+ * wish replaces earlier ones. So is a row that ends later than any can, because it was written before the clock was set
+ * back.
  */
 export const enable = defineFunction(
   'enable',
   `(its_place text, ago_ms bigint, me text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
   DELETE FROM triwire.cooldowns c WHERE c.cause = '${disabled.cause}' AND ${serviceOf('c.place')} = ${serviceOf('its_place')}
-    AND (c.met_by = me OR c.until_ms <= triwire.now_ms() - ago_ms + ${disabled.forMs});
+    AND (c.met_by = me OR c.until_ms - ${disabled.forMs} NOT BETWEEN triwire.now_ms() - ago_ms + 1 AND triwire.now_ms());
   IF FOUND THEN NOTIFY ${cooldownsChannel}; END IF;
 END $$`,
 )
 
 /** The current cooldowns: `place, until_ms, for_ms, cause, tell, cool, met_by`. */
 export const cooling = `
-  SELECT place, until_ms, until_ms - triwire.now_ms() AS for_ms, cause, tell, cool, met_by FROM triwire.cooldowns
-  WHERE until_ms > triwire.now_ms()`
+  SELECT place, until_ms, until_ms - triwire.now_ms() AS for_ms, cause, tell, cool, met_by FROM triwire.cooldowns c
+  WHERE until_ms > triwire.now_ms() AND ${mayLast('c', 'triwire.now_ms()')}`
