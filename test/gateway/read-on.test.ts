@@ -617,14 +617,23 @@ test('Y7 FID-8 the time before the first word is billed only if the request asks
 
 test('Y7 FID-8 a stop sequence that responses lacks costs the client the words that it was shown', async () => {
   const { profile } = modelOf('responses')
-  const ask = { stop_sequences: ['END'] }
-  const rig = startSilent({ client: 'messages', wire: 'responses', ask, model: { profile } })
-  tell(rig, shownWords.responses.replace('"output_index":1', '"output_index":0').replace(piece, 'END'))
-  rig.advance(3_000)
-  await rig.turn()
-  assert.deepEqual([rig.debits[0]!.usage.outputTokens, rig.debits[0]!.usage.reasoningTokens], [spokenTokens, 0])
-  assert.match(rig.client.text, new RegExp(`"output_tokens":${spokenTokens}}`))
-  assertOver(rig)
+  const clients = {
+    messages: { stop_sequences: ['END'] },
+    chat: { stop: ['END'], stream_options: { include_usage: true } },
+  }
+  for (const [client, ask] of Object.entries(clients) as [keyof typeof clients, Record<string, unknown>][]) {
+    const rig = startSilent({ client, wire: 'responses', ask, model: { profile } })
+    tell(rig, shownWords.responses.replace('"output_index":1', '"output_index":0').replace(piece, 'END'))
+    rig.advance(3_000)
+    await rig.turn()
+    assert.deepEqual(
+      [rig.debits[0]!.usage.outputTokens, rig.debits[0]!.usage.reasoningTokens],
+      [spokenTokens, 0],
+      client,
+    )
+    assert.match(rig.client.text, new RegExp(`"(output|completion)_tokens":${spokenTokens}\\b`), client)
+    assertOver(rig)
+  }
 })
 
 test('Y7 Y11 FID-8 the last configuration_update decides whether reasoning was asked for, on the same wire too', async () => {

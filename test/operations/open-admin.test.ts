@@ -72,6 +72,14 @@ const refused = [
     'GET /v1/models',
     'GET /favicon.ico',
   ],
+  ...[
+    'GET http://x.example/api/v1/me',
+    'GET /%61pi/v1/me',
+    'GET //api/v1/me',
+    'GET /healthz/../api/v1/me',
+    'GET /triwire/../console/',
+    'GET /healthz%2f',
+  ],
 ]
 
 for (const line of refused)
