@@ -12,7 +12,7 @@ export function nameAndChainEntries(db: DatabaseSync): void {
   db.exec(indexesAndTriggers)
 }
 
-/** Adds old entries to the chain. The posting time is the creation time, or the previous entry's if that is later. */
+/** Adds old entries to the chain. The posting time is that of the creation, or of the previous entry if later. */
 function chainOldEntries(db: DatabaseSync): void {
   const columns = ['id', ...chainedColumns, 'digest']
   const insert = db.prepare(`INSERT INTO entries (${columns}) VALUES (${columns.map(() => '?')})`)
