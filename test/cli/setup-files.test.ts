@@ -75,6 +75,19 @@ for (const [format, name, before] of commented) {
   })
 }
 
+test('BRK-11 a json file with 200,000 comments or values in one line gets our settings within seconds', {
+  timeout: 60_000,
+}, () => {
+  for (const before of [`{${'/**/'.repeat(200_000)}"theirs":1}`, `{"theirs":[${'1,'.repeat(400_000)}1]}`]) {
+    const path = place()
+    writeFileSync(path, before)
+    const [plan] = planSettings([{ path, format: 'json', text: JSON.stringify({ ours: added }) }], {})
+    // The line stays as it is, and the new value follows in it.
+    const after = before.replace(/}$/, `,"ours": ${JSON.stringify(added)}}`)
+    assert.ok(plan!.after === after, `${plan!.after.length} characters, ${plan!.after.slice(-90)}`)
+  }
+})
+
 test('BRK-11 a written file keeps its mode, its link and its backup, and no other file is left', async () => {
   const path = place()
   const [own, real] = [testFolder('dotfiles'), 'own.json']

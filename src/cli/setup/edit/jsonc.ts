@@ -21,6 +21,12 @@ export function readJsonc(text: string): unknown {
   return value ?? {}
 }
 
+/**
+ * The longest line that is formatted. The library formats each line that it changes, in a time that grows with the square
+ * of its length. In a file with a longer line, values are inserted without line breaks.
+ */
+const formattedMax = 20_000
+
 /** Applies changes to the text. Comments, blank lines and the order of keys stay the same. */
 export function editJsonc(text: string, changes: readonly ValueChange[]): string {
   const formattingOptions = {
@@ -28,11 +34,12 @@ export function editJsonc(text: string, changes: readonly ValueChange[]): string
     tabSize: /^( +)\S/m.exec(text)?.[1]?.length ?? 2,
     eol: text.includes('\r\n') ? '\r\n' : '\n',
   }
+  const options = text.split('\n').some(({ length }) => length > formattedMax) ? {} : { formattingOptions }
   let edited = text
   for (const { place, value } of changes) {
     // Removes members that are undefined, because the library would write them as an empty text.
     const plain: unknown = value === undefined ? undefined : JSON.parse(JSON.stringify(value))
-    const put = (into: string) => applyEdits(into, modify(into, [...place], plain, { formattingOptions }))
+    const put = (into: string) => applyEdits(into, modify(into, [...place], plain, options))
     edited = putBehindComment(edited, place, put) ?? put(edited)
   }
   return edited
