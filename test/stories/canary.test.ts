@@ -10,9 +10,18 @@ import { paths } from '../support/native.ts'
 const canary = 'QzXjKvWbPhTy'
 
 const bodies = {
-  messages: { model: 'native-messages', max_tokens: 9, messages: [{ role: 'user', content: `say ${canary}` }] },
-  chat: { model: 'native-chat', user: canary, messages: [{ role: 'user', content: `say ${canary}` }] },
-  responses: { model: 'native-responses', instructions: canary, input: `say ${canary}` },
+  messages: {
+    ...{ model: 'native-messages', max_tokens: 9, messages: [{ role: 'user', content: `say ${canary}` }] },
+    metadata: { user_id: canary },
+  },
+  chat: {
+    ...{ model: 'native-chat', user: canary, messages: [{ role: 'user', content: `say ${canary}` }] },
+    prompt_cache_key: canary,
+  },
+  responses: {
+    ...{ model: 'native-responses', instructions: canary, input: `say ${canary}` },
+    ...{ prompt_cache_key: canary, safety_identifier: canary },
+  },
 }
 
 /** Headers that clients send of themselves, and some that only look so. */
@@ -24,12 +33,17 @@ const headers = {
   'anthropic-beta': canary,
   referer: `https://example.com/${canary}`,
   cookie: `session=${canary}`,
+  'session-id': canary,
+  'x-claude-code-session-id': canary,
 }
 
 /** What happens to a request: served, or refused at one of its checks. */
 const changes: [name: string, status: number, body: object, headers: Record<string, string>][] = [
   ['served', 200, {}, {}],
   ['streamed', 200, { stream: true }, {}],
+  ['a field that is unknown, and lost', 200, { [canary]: canary }, {}],
+  ['a model that is unknown', 404, { model: canary }, {}],
+  ['a tier that is unknown', 200, { service_tier: canary }, {}],
   ['a field that is invalid', 400, { temperature: canary }, {}],
   ['a label that is not declared', 400, {}, { 'x-triwire-labels': `project=${canary}` }],
   ['a key that nobody has', 401, {}, { authorization: `Bearer sk-tri-${canary}` }],
