@@ -563,7 +563,7 @@ export const configSchema = z.strictObject({
     .describe('The models that the gateway serves. Default: built-in models, which the built-in simulator answers.'),
   calendars: calendars
     .prefault({})
-    .describe('Lists of days, such as public holidays, which bands (hours with other prices) can leave out.'),
+    .describe('Lists of days, such as public holidays, on which bands (hours with other prices) need not apply.'),
   plans: plans
     .prefault({})
     .describe(
