@@ -11,6 +11,7 @@ import type { ServerStore } from '../../src/accounts/server-store.ts'
 import type { Act } from '../../src/accounts/trail.ts'
 import { newRequestId } from '../../src/ids.ts'
 import { spoolPath } from '../../src/store/files/spool.ts'
+import { ClockDesk } from '../../src/store/postgres/control.ts'
 import { openStore as openFile } from '../../src/store/sqlite/store.ts'
 import { atEnd } from '../support/at-end.ts'
 import { type Postgres, startPostgres, withoutPostgres } from '../support/postgres.ts'
@@ -349,4 +350,24 @@ test('Y15 a clock in doubt discards no figures of reports', async () => {
   assert.ok(keptMs() > 0 && keptMs() < newestMs, new Date(keptMs()).toISOString())
   await confirm()
   await until(() => isReady(store), 'it is confirmed')
+})
+
+test('Y15 BRK-14 a lock of the audit trail does not delay the look at a clock that is right', {
+  skip: skipped,
+}, async () => {
+  const { database, ...books } = await openOperator(postgres.createDatabase('audit_locked'))
+  await books.createAccount('one', 5n)
+  let movedMs = 0
+  const problems: unknown[] = []
+  const say = (_: unknown, { problem }: { problem: unknown }) => void problems.push(problem)
+  const desk = new ClockDesk(say as never, () => performance.now() + movedMs, undefined)
+  await desk.onBeat(database)
+  await database.transact(async (other) => {
+    await other.query('LOCK TABLE triwire.audit IN ACCESS EXCLUSIVE MODE')
+    movedMs += 60_000
+    await desk.onBeat(database)
+  })
+  movedMs += 2 * hourMs
+  await desk.onBeat(database)
+  assert.deepEqual(problems, [undefined, undefined, 'moved'])
 })

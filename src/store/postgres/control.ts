@@ -172,9 +172,13 @@ export class ClockDesk implements Desk {
   }
 
   async onBeat(session: Transaction): Promise<void> {
-    if (!this.watch.isDue(await run(session, readNowMs(dialect)))) return
+    const nowMs = await run(session, readNowMs(dialect))
+    if (!this.watch.isDue(nowMs)) return
+    // A clock that is right needs no confirmation. So a lock of the audit trail does not keep a server from its database.
+    const isWithConfirmed = !this.watch.believes(nowMs)
     const askedMs = Date.now()
-    const facts = await run(session, readClock(dialect))
+    const facts = await run(session, readClock(dialect, isWithConfirmed))
+    if (!isWithConfirmed && !this.watch.believes(facts.nowMs)) return this.onBeat(session)
     // The database read its clock between `askedMs` and now. So `aheadMs` is 0 if its time is in that interval.
     const aheadMs = Math.max(0, askedMs - facts.nowMs) + Math.min(0, Date.now() - facts.nowMs)
     this.#say('clock', { ...this.watch.judge(facts), aheadMs })

@@ -73,17 +73,17 @@ export function* readNowMs(dialect: Dialect): StoreStep<number> {
 }
 
 /** Reads the store's time, the newest entry's posting time, and the operator's last confirmation of the clock (Y15). */
-export function* readClock(dialect: Dialect): StoreStep<ClockFacts> {
-  const { schema } = dialect
+export function* readClock(dialect: Dialect, isWithConfirmed = true): StoreStep<ClockFacts> {
+  const confirmed = `SELECT seq || ' ' || "after" FROM ${dialect.schema}.audit WHERE operation = '${confirmOperation}'
+    ORDER BY seq DESC LIMIT 1`
   const facts = yield* askOne(
     dialect,
-    (put) => `SELECT ${dialect.now(put)} AS now, ${selectNewest(dialect)} AS newest,
-      (SELECT seq || ' ' || "after" FROM ${schema}.audit WHERE operation = '${confirmOperation}'
-        ORDER BY seq DESC LIMIT 1) AS confirmed`,
+    (put) =>
+      `SELECT ${dialect.now(put)} AS now, ${selectNewest(dialect)} AS newest${isWithConfirmed ? `, (${confirmed})` : ', NULL'} AS confirmed`,
   )
-  const { now, newest, confirmed } = facts!
+  const { now, newest } = facts!
   const newestMs = newest === null ? undefined : Math.min(Number(newest), datedMax)
-  const [, seq, time = ''] = /^(\d+) .*"time":"([^"]+)"/.exec(`${confirmed}`) ?? []
+  const [, seq, time = ''] = /^(\d+) .*"time":"([^"]+)"/.exec(`${facts!['confirmed']}`) ?? []
   const last = seq === undefined ? undefined : { seq: Number(seq), atMs: Date.parse(time) }
   return { nowMs: Number(now), newestMs, confirmed: last }
 }
