@@ -129,7 +129,7 @@ function tierWordOf(tier: Tier, word: string): string {
 /**
  * Translates the tier that a client of another wire asks for. The tier is sent only if the model has a price for it now
  * (ruling C7). A word for the base price is sent only if the model has prices of tiers and both wires have the same
- * field. Without that word, the provider's default for the operator might be another tier.
+ * field. Without that word, the provider might use the tier that the operator chose there as a default.
  * @returns the words to send, by their field; undefined if nothing is sent
  */
 export function spellTier(

@@ -12,7 +12,7 @@ export type Rates = {
   outputNanos: bigint
 }
 
-/** The prices by which an answer is billed (ruling C11). Most models have no steps and no calls. */
+/** The prices by which an answer is billed (ruling C11). For most models, `steps` and `calls` are missing. */
 export type Prices = Rates & {
   /**
    * Prices of large inputs, in rising order of `above`. A whole request gets the prices of the last step it exceeds.
@@ -23,7 +23,7 @@ export type Prices = Rates & {
 }
 
 export type PriceStep = Rates & {
-  /** The number of input tokens that must be exceeded. They may be fresh, read from a cache or written to one. */
+  /** The step applies if a request has more input tokens than this. Cache reads and cache writes count as input. */
   above: number
 }
 
@@ -45,7 +45,7 @@ export type PriceSet = {
   band: string | null
   tier: Tier | null
   geo: string | null
-  /** The applied factors, in units of 10⁻⁹. A dimension is null if it has prices of its own instead of a factor. */
+  /** The applied factors, in units of 10⁻⁹. Null: the band, tier or geography has its own prices, not a factor. */
   times?: Readonly<Partial<Record<'band' | 'tier' | 'geo', bigint | null>>>
 }
 
@@ -55,11 +55,11 @@ export type Band = {
   zone: string
   /** The offset of the zone from UTC at a moment, in ms. */
   offsetAt: (ms: number) => number
-  /** Whether windows begin on a weekday. The first value is for Sunday. */
+  /** One value for each weekday, Sunday first: whether windows begin on that day. */
   weekdays: readonly boolean[]
   /**
-   * In ms from midnight; `endMs` itself is outside of the window. A window that ends after 24 h belongs to the day on
-   * which it began.
+   * The hours, in ms from midnight; `endMs` itself is outside of the window. A window that ends after 24 h belongs to
+   * the day on which it began.
    */
   windows: readonly { startMs: number; endMs: number }[]
   /** Dates on which no window begins, in days since 1970. */
@@ -139,9 +139,9 @@ export type Model = Serving & {
   /** The most tokens of input and output; undefined if not configured. Never enforced (spec 8), but given to agents. */
   contextWindow: number | undefined
   prices: PriceList
-  /** The prices for accounts with a plan, by its name (ruling C11). */
+  /** The prices for accounts with a plan, by the name of the plan (ruling C11). */
   plans?: ReadonlyMap<string, PriceList>
-  /** The model for accounts with a plan, which differs only in its prices. Made with the catalog. */
+  /** The model for accounts with a plan, by the name of the plan. It differs only in its prices. */
   planned?: ReadonlyMap<string, Model>
   /** Tiers that upstreams may use unasked. The credit set aside for a request covers their prices. */
   expectedTiers: readonly Tier[]

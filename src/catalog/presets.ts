@@ -27,7 +27,7 @@ export type Preset = {
   fixedSamplingProfile?: string
   /** The names of the provider in price files of other projects. */
   listedAs: readonly string[]
-  /** Credits for a call of each hosted tool, with the source. Without `calls`, `hosted_tools: refuse` is written. */
+  /** Credits for a call of each hosted tool, with the source. Without it, `add` writes `hosted_tools: refuse`. */
   calls?: { texts: Readonly<Record<string, string>>; source: string }
   models: readonly PresetModel[]
 }

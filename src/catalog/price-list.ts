@@ -90,8 +90,8 @@ export type CacheWrites = 'none' | 'short' | 'long'
 
 /**
  * Returns the highest prices by which a request may be billed. They cover the row in force, and every later row that
- * begins within `longestRequestMs`. They also cover all bands and geographies, the base and the given tiers. Input is
- * priced as its dearest kind.
+ * begins within `longestRequestMs`. They also cover all bands and geographies, the base and the given tiers. All input
+ * gets the price of the dearest kind of input.
  * @param served the tiers that may serve the request
  */
 export function holdPrices(list: PriceList, at: number, served: readonly Tier[], writes: CacheWrites): Prices {
@@ -164,7 +164,7 @@ export function nextChanges(list: PriceList, facts: PriceFacts, most: number): {
   return changes
 }
 
-/** Returns moments from the day before `at`, when a window of the band begins or ends, or when clocks of its zone change. */
+/** Returns when windows of the band begin or end, or clocks of its zone change, from the day before `at` on. */
 export function edgesOf({ offsetAt, windows }: Band, at: number, days: number): number[] {
   const first = Math.floor((at + offsetAt(at)) / dayMs) - 1
   return Array.from({ length: days + 2 }, (_, i) => first + i).flatMap((day) => [

@@ -249,7 +249,7 @@ const modelServer: ProfileSetting = {
 /** llama.cpp serves one model, and gives it the name of its file. */
 const anyModel = ['*']
 
-/** llama.cpp answers with these words and status 500 if a model of text receives an image or a recording. */
+/** llama.cpp answers with these words and status 500 if a text-only model receives an image or a recording. */
 const unsupportedInput = ['input is not supported']
 
 const liteLlm: ProfileSetting = {
@@ -259,7 +259,7 @@ const liteLlm: ProfileSetting = {
   // LiteLLM passes on the error of the server behind it, with its status.
   requestFaults: unsupportedInput,
   // LiteLLM routes by tags (docs.litellm.ai/docs/proxy/tag_routing), and reads metadata in two places. LiteLLM merges
-  // the first container into what it sends (docs.litellm.ai/docs/completion/provider_specific_params).
+  // `extra_body` into what it sends (docs.litellm.ai/docs/completion/provider_specific_params).
   routingFields: ['metadata.tags'],
   routingContainers: ['extra_body', 'litellm_params', 'litellm_metadata'],
 }

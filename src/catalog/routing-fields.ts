@@ -73,7 +73,7 @@ const names = new Map(routingFields.map((row) => [foldName(row), row]))
 const patterns = routingFields.filter((row) => row.includes('*')).map((row) => [row, compile([row])] as const)
 
 /**
- * A field's name in one case, and the row of the table that it matches. Losses name the row, because a name that
+ * A field's name after `foldName`, and the row of the table that it matches. Losses name the row, because a name that
  * matches a pattern may contain any text of the client.
  */
 type FieldName = { folded: string; row: string | undefined }

@@ -23,7 +23,7 @@ export async function readLogs(files: readonly string[]): Promise<LogLine[]> {
   return lines
 }
 
-/** Reads a log line. Returns undefined if it has no bill, except for `internal_error`, whose debit may be reversed. */
+/** Reads a log line. Returns undefined if it has neither a cost nor the outcome `internal_error`. */
 export function readLogLine(text: string): LogLine | undefined {
   try {
     const { id, cost, outcome, usage, ...rest } = JSON.parse(text)

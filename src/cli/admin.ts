@@ -31,7 +31,8 @@ export async function askServer(
     ...(config && { config }),
     ...(adminListen && { adminListen }),
   })
-  // Without TLS, a listener on another address than loopback takes no commands. The next port of 127.0.0.1 does.
+  // Without TLS, a server takes commands only on loopback. If its listener has another address, commands go to the next
+  // port of 127.0.0.1.
   const address = isLoopback(told) || adminTls ? told : addressBeside(told)
   if (told.port === 0)
     return { trouble: 'the configuration lets the server choose its admin port: name it with --admin-listen' }

@@ -52,8 +52,8 @@ export async function withStore<T>(
 }
 
 /**
- * Finds the store. If an option or a variable names it, the configuration is not read, so that a mistake in it
- * cannot block a refund.
+ * Finds the store. If an option or a variable names the store, the configuration is not read. So a mistake in the
+ * configuration cannot block a refund.
  * @throws ConfigError for a wrong URL; Error if the store is beside the configuration, as before 0.2.0 (ruling X8)
  */
 export async function findStore({ config, store }: GlobalOptions): Promise<StorePlace> {

@@ -2,7 +2,7 @@ import { isMap, isSeq, parseDocument, stringify, type YAMLSeq } from 'yaml'
 import type { PresetUpstream } from '../catalog/presets.ts'
 import { flowOf, indented, TextEdits } from './text-edits.ts'
 
-/** A row of prices as in the file. Amounts are decimal texts, steps and bands are lists, calls and tiers are maps. */
+/** A row of prices with the keys and values of the file. Amounts are decimal texts. */
 type WrittenRow = Readonly<Record<string, unknown>>
 type PriceEntry = WrittenRow | readonly WrittenRow[]
 

@@ -107,7 +107,7 @@ export function placeFor(baseUrl: string, { region, service }: Partial<SigningPl
 
 type PlaceMistake = { key: keyof SigningPlace; message: string }
 
-/** Finds a region or service that both account and host lack, and a region in which account and host differ. */
+/** Finds a region or service that neither the account nor the host names, and a region that differs between them. */
 export function placeMistakes(
   baseUrl: string,
   entry: { region?: string | undefined; service?: string | undefined },

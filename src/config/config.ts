@@ -123,7 +123,7 @@ export type Config = {
   labels: DeclaredLabels
   /** The names of the plans that accounts may have (ruling C11). */
   plans: readonly string[]
-  /** 3 if all ledger entries have form 3, which records the cost that an answer reports; undefined if only some do. */
+  /** 3: every new ledger entry has form 3, which records the cost that an answer reports. Undefined: only if needed. */
   ledgerForm: 3 | undefined
   /** Whether `explain` shows operators the provider's error text, without secrets (CON-4). */
   explainUpstreamText: boolean

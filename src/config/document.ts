@@ -150,7 +150,8 @@ function interpolate(
       complain(`needs the environment variable ${name}, which is not set; set it, or write \${${name}:-default}`)
     return value ?? match
   })
-  // A reference that is a whole value and has no quotes becomes a number or a boolean if the variable's text is such.
+  // A reference that is a whole value and has no quotes becomes a number or a boolean if the variable's text has that
+  // form.
   const isBare = scalar.type === Scalar.PLAIN && /^\$\{[^}]*\}$/.test(source)
   if (isBare && /^-?\d+(\.\d+)?$/.test(text)) return Number(text)
   if (isBare && (text === 'true' || text === 'false')) return text === 'true'

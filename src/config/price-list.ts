@@ -19,7 +19,7 @@ import {
   windowsOf,
 } from './price-schema.ts'
 
-/** Returns the rows of prices, each with its path. A row applies from a date on. The file may have only one row. */
+/** Returns the rows of prices, each with its path. The file may have a list of rows by date, or only one row. */
 export function rowsOf<Row>(prices: Row | readonly Row[]): { row: Row; path: PropertyKey[] }[] {
   if (!Array.isArray(prices)) return [{ row: prices as Row, path: ['prices'] }]
   return prices.map((row: Row, index) => ({ row, path: ['prices', index] }))

@@ -3,7 +3,7 @@ import { asObject } from '../../bytes/json.ts'
 import { type Tier, tiers } from '../../catalog/model.ts'
 import type { BandTexts, PriceTexts, RateTexts, WrittenTexts } from '../../catalog/presets.ts'
 
-/** Reads rates whose names have this suffix. They are the base rates, or the rates of the step above `above` tokens. */
+/** Reads the rates whose names have this suffix. `above` is the number of tokens after which a price step begins. */
 type ReadNamed = (suffix: string, above?: number) => Partial<RateTexts>
 
 /** Prices by tier, geography and hour. `taken` names the members that were read, and `gaps` what the file lacks. */

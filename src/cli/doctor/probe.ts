@@ -8,7 +8,7 @@ export type ProbedGateway = {
   origin: string
   key: string
   timeoutMs: number
-  /** Whether the server is not triwire. If so, a failed check does not count if only triwire guarantees its subject. */
+  /** Whether the server is not triwire. Checks of things that only triwire guarantees may then fail. */
   isPeer: boolean
 }
 

@@ -446,7 +446,7 @@ function boundOf(row: DumpRow, limits: DumpLimits, note: (text: string) => void)
   return left === undefined || budget?.per ? budget : { nanos: left > 0n ? left : 1n, per: undefined }
 }
 
-/** Returns a budget, and the rest that is not spent. If we lack its period, a stricter period replaces the period. */
+/** Returns a budget, and the rest that is not spent. If triwire has no such period, the budget gets a stricter one. */
 function budgetOf(
   row: DumpRow,
   { budget: credits, duration }: DumpLimits,

@@ -24,7 +24,7 @@ type ImportRoute = {
   headers: SourceFields | undefined
 }
 
-/** The second names of some parameters of a deployment. */
+/** Parameters of a deployment that have a second name. */
 export const sameAs: Readonly<Record<string, string>> = {
   api_base: 'base_url',
   tenant_id: 'azure_tenant_id',

@@ -11,7 +11,8 @@ const names = process.platform === 'win32' ? ['triwire.cmd', 'triwire.exe'] : ['
 const ofNpm = /[\\/](?:_npx|node_modules)[\\/]/
 
 /**
- * Returns the command for `triwire token`: with the name if PATH has it, so that updates apply, or else with the path.
+ * Returns the command for `triwire token`. If `triwire` is in PATH, the command has only its name, so that updates
+ * apply. Otherwise it has the path of the program.
  */
 export function findTokenCommand(url: string, env: NodeJS.ProcessEnv = process.env): TokenCommand {
   const folders = (env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '' && !ofNpm.test(`${folder}/`))

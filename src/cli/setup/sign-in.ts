@@ -26,7 +26,7 @@ export type SetupSignIn = {
 
 /**
  * Decides how a client authenticates, and signs the person in if the client uses a session of this machine.
- * @param asked the way that the person chose; true chooses by the network and the client
+ * @param asked the way that the person chose; `true` leaves the choice to this function
  * @throws SignInFault if the gateway offers no sign-in, or refuses the person
  */
 export async function findSignIn(

@@ -67,7 +67,8 @@ function set(text: string, place: ValuePath, value: string): string {
 function setAtHead(text: string, top: AST.TOMLTopLevelTable, line: string, eol: string): string {
   const last = top.body.findLast((node) => node.type === 'TOMLKeyValue')
   if (last) return insertBehind(text, last.range[1], line, eol)
-  // If a blank line ends a comment at the head, the key follows it. Otherwise the comment is about the next line.
+  // If a blank line follows a comment at the head, the key is added after the comment. Otherwise the comment belongs to
+  // the line below it.
   const head = /^(?:[ \t]*#[^\n]*\n)+(?=[ \t]*\r?\n)/.exec(text)?.[0] ?? ''
   const rest = text.slice(head.length)
   return `${head}${line}${eol}${rest === '' || /^\r?\n/.test(rest) ? '' : eol}${rest}`
