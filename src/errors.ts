@@ -21,7 +21,7 @@ export const errorTable = {
 export type ErrorCode = keyof typeof errorTable
 
 /**
- * The texts for failures that may pass. Clients, most of all agents, search the text for words that decide whether they
+ * The texts for temporary failures. Clients, most of all agents, search the text for words that decide whether they
  * retry (ruling U10). A text for lack of capacity has "overloaded" and "rate limit". A text for a 5xx or a broken
  * answer has "server error", and for a lost connection also "connection". Each text has "try again".
  */

@@ -171,7 +171,7 @@ const ownHeaders = new Set([...fixedHeaders, 'authorization', 'proxy-authorizati
 
 const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
 
-/** Checks the name of a header for a credential. */
+/** Checks the name of the header in which a credential is sent. */
 export function keyHeaderMistake(name: string): string | undefined {
   if (!headerName.test(name)) return 'must be the name of a header, such as api-key'
   const isOther = fixedHeaders.includes(name.toLowerCase()) || name.toLowerCase() === 'proxy-authorization'

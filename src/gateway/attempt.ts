@@ -43,8 +43,8 @@ export interface AttemptListener {
   onPiece(relay: StreamRelay, text: string): void
   onWhole(answer: WholeAnswer): void
   /**
-   * Called when an answer that is folded into JSON ended at a stop sequence. Reading goes on until the upstream ends,
-   * or until `conclude` is called.
+   * Called when a stream that is combined into one JSON answer ended at a stop sequence. Reading goes on until the
+   * upstream ends, or until `conclude` is called.
    */
   onStop(fold: StreamFold): void
   onFailure(failure: Failure): void
@@ -120,7 +120,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   #bytes = 0
   /** Whether the text of a refusal is still compressed, so that it cannot be read. */
   #isPacked = false
-  /** Whether the first bytes have shown if the answer is a stream or one body (ruling Y1). */
+  /** Whether it is known from the first bytes that the answer is a stream, or that it is one body (ruling Y1). */
   #isFormKnown = false
   #retryAfterSeconds: number | undefined
   /** The AWS exception that the head of a refusal names. */

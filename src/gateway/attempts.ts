@@ -61,7 +61,7 @@ export class Attempts {
   #renewing: { credential: CloudCredential; untilMs: number } | undefined
   /** The entry of the newest attempt in the request's record. */
   #tried: Try | undefined
-  /** The refusal by the current entry of a chain, if none of its targets takes the request. */
+  /** The refusal by the current entry of a chain, if the request fits none of its targets. */
   #refusal: GatewayError | undefined
 
   /** @param asking is kept only while the request may have to be sent */
@@ -75,8 +75,9 @@ export class Attempts {
   }
 
   /**
-   * Sends the request for the first time.
-   * @returns the failure to report if no target can be tried. @throws GatewayError if no target takes the request
+   * Sends the request for the first time. It fits a target if it can be made for the target's model.
+   * @returns the failure to report if no target is available.
+   * @throws GatewayError if the request fits no target
    */
   start(): Failed | undefined {
     return this.#begin() ? undefined : this.#fallBack(this.#failover.told)
@@ -84,7 +85,8 @@ export class Attempts {
 
   /**
    * Handles the failure of the newest attempt. Another attempt follows if the client has seen nothing.
-   * @returns the failure to report if none follows. @throws GatewayError if no target takes the request
+   * @returns the failure to report if none follows.
+   * @throws GatewayError if the request fits no target
    */
   failed(failure: Failure, isSeen: boolean): Failed | undefined {
     const verdict = this.#failover.failed(failure)
@@ -184,8 +186,9 @@ export class Attempts {
   }
 
   /**
-   * Tries the first target of a model. @returns false if none can be tried
-   * @throws GatewayError if no target takes the request, unless the request is for a chain
+   * Tries the first target of a model.
+   * @returns false if none can be tried
+   * @throws GatewayError if the request fits no target, unless it is for a chain
    */
   #begin(): boolean {
     this.#refusal = undefined
@@ -201,8 +204,8 @@ export class Attempts {
 
   /**
    * Asks further entries of the chain after an entry has failed, until an entry can be tried.
-   * @returns the failure to report if no entry can be tried. @throws GatewayError the first refusal if no entry takes
-   * the request
+   * @returns the failure to report if no entry can be tried.
+   * @throws GatewayError the first refusal if the request fits no entry
    */
   #fallBack(failed: Failed): Failed | undefined {
     const { chain } = this.#parts
@@ -224,7 +227,7 @@ export class Attempts {
     }
   }
 
-  /** Goes to the next entry of the chain that takes the request. @returns false if there is none */
+  /** Goes to the next entry of the chain that the request fits. @returns false if there is none */
   #enterNext(chain: ChainWalk, cause: PassedOverFor | undefined): boolean {
     const next = chain.next(this.model, cause)
     if (next === undefined) return false
@@ -290,25 +293,26 @@ export class Attempts {
     return choice !== undefined && this.#try(choice, true)
   }
 
-  /** Tries the next target. @returns false if there is none. @throws GatewayError if no target takes the request */
+  /** Tries the next target. @returns false if there is none. @throws GatewayError if the request fits no target */
   #tryElsewhere(): boolean {
     let refusal: GatewayError | undefined
     for (let choice = this.#failover.next(); choice !== undefined; choice = this.#failover.next()) {
       try {
         return this.#try(choice)
       } catch (error) {
-        // This target's model does not take the request, so the next target is tried.
+        // The request does not fit this target, so the next target is tried.
         if (!(error instanceof GatewayError)) throw error
         refusal = error
         this.#failover.skip()
       }
     }
-    // If another target takes the request but cannot be tried now, its failure is reported instead of this refusal (ruling U2).
+    // If the request fits another target that cannot be tried now, that failure is reported and not this refusal
+    // (ruling U2).
     if (refusal && this.#failover.isPassedOverByAll) throw refusal
     return false
   }
 
-  /** Sends the request to a target. @returns true. @throws GatewayError if its model does not take the request */
+  /** Sends the request to a target. @returns true. @throws GatewayError if the request does not fit it */
   #try(choice: ChosenTarget, isFresh = false): true {
     const { gateway, snapshot } = this.#parts
     const { target } = choice
@@ -403,7 +407,7 @@ class Failover {
   stopped: Stopped | undefined
   /** The attempt under way at the chosen target, or the last one. */
   stay: Stay | undefined
-  /** Whether no other request that was under way at the account failed before this one. */
+  /** Whether this request was the first to fail of those under way at the account. */
   #isFirst = true
   #isOnlyAgain = false
   #choice: ChosenTarget | undefined
@@ -457,8 +461,8 @@ class Failover {
   waitForOnly({ cause, retryAfterSeconds }: Failure, { alarm }: Verdict): number | undefined {
     if (this.#isOnlyAgain || this.#size !== 1 || alarm !== undefined) return undefined
     if (cause === 'upstream_connect') return 0
-    // Only one request waits for an account in cooldown, because the account gets only one request at first. The others
-    // get their error now.
+    // Only the request that failed first waits. After a cooldown an account gets one request as a trial, so the others
+    // would wait in vain. They get their error now.
     if (!this.#isFirst || !this.#parts.snapshot.pool.mayRetry(this.#choice!.target)) return undefined
     const isShort = retryAfterSeconds !== undefined && retryAfterSeconds <= waitMaxSeconds
     return refusing.has(cause) && isShort ? retryAfterSeconds * 1_000 : undefined
@@ -508,13 +512,13 @@ class Failover {
     return this.#choice!
   }
 
-  /** Skips the chosen target, because its model does not take the request. */
+  /** Skips the chosen target, because the request does not fit it. */
   skip(): void {
     this.#search.tried = [...this.#search.tried, this.#choice!.target]
     this.#passedOver++
   }
 
-  /** Whether no enabled target takes this request, now or later. */
+  /** Whether the request fits no enabled target. */
   get isPassedOverByAll(): boolean {
     return this.#passedOver >= this.#size
   }

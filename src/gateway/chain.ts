@@ -62,8 +62,8 @@ export class ChainWalk {
   }
 
   /**
-   * Handles the case that all entries asked so far have failed. @returns the first entry's error, with the shortest
-   * wait
+   * Handles the case that all entries asked so far have failed.
+   * @returns the first entry's error, with the shortest wait of all their errors
    */
   failed(failed: FailedEntry): FailedEntry {
     const wait = failed.failure.retryAfterSeconds

@@ -149,10 +149,7 @@ function makeWay(): GatewayError {
 }
 
 export type ReadRequestParts = {
-  /**
-   * A rehearsal has no payer and no upstream. It has no admission, stays or digest either, since it pays and remembers
-   * nothing.
-   */
+  /** A rehearsal has no payer and no upstream. It pays and remembers nothing, so it lacks the parts for that. */
   gateway: Pick<Gateway, 'sealer' | 'nowMs' | 'scopeKey'> & Partial<Pick<Gateway, 'stays' | 'admission' | 'openDigest'>>
   config: Pick<Config, 'catalog' | 'labels' | 'billing'>
   call: Pick<Call, 'wire' | 'requestId' | 'header'>

@@ -31,7 +31,7 @@ export function standingLines({ balance, window }: ToldStanding, tellsBalance: b
 /** The spent shares of a budget at which clients warn their user, the highest first. */
 const warnedShares = [0.95, 0.75] as const
 
-/** The headers by which Claude Code warns a person of the end of their budget (wires seen on 27 November 2026). */
+/** The headers by which Claude Code warns a person of the end of their budget (observed on 27 November 2026). */
 export function spendLines({ share, resetsMs }: PersonSpend): string {
   const passed = warnedShares.find((one) => share >= one)
   const status = passed === undefined ? 'allowed' : 'allowed_warning'

@@ -336,8 +336,8 @@ export function estimateBytesTokens(bytes: Uint8Array, start = 0, end: number = 
   scales ??= new Scales()
   const body = Buffer.from(bytes.buffer, bytes.byteOffset + start, Math.max(0, end - start))
   let [at, tokens] = [0, 0]
-  // In a small body, a picture never costs fewer tokens as a picture than as text. So small bodies are not searched for
-  // pictures.
+  // In a small body, a picture has no fewer tokens than the same bytes as text. So it is counted as text, which is
+  // quicker.
   for (const media of body.length > wholeBytes ? findPlainMedia(body) : []) {
     tokens += scales.estimate(body.subarray(at, media.start)) + media.tokens
     at = media.end

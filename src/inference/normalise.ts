@@ -19,9 +19,9 @@ export function splitPreamble(all: readonly Turn[]): { preamble: OperatorTurn[];
 
 /**
  * Puts a conversation into the order that every wire accepts (R-PAIR, R-SYS 5 and 6). The results of a model turn's
- * calls move to the front of the text that follows, in the order of the calls. Operator text between results moves
- * after them, and is dropped if blank. Results without a call and calls without a result keep their places, because the
- * model judges them (ruling T13). Normalising twice changes nothing.
+ * calls move before the text that follows, in the order of the calls. Operator text between results moves after them,
+ * and is dropped if blank. Results without a call and calls without a result keep their places, because the model
+ * judges them (ruling T13). Normalising twice changes nothing.
  */
 export function normalise(request: InferenceRequest): InferenceRequest {
   const preamble = request.preamble.map(withoutBlankTexts).filter((turn) => turn.texts.length > 0)

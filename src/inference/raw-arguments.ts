@@ -8,7 +8,7 @@ import { isJsonObject } from '../bytes/scan.ts'
  */
 const rawKey = '_raw_arguments'
 
-/** Converts the source text of an arguments object to argument text. */
+/** Converts a call's arguments from the JSON text of an object to plain text, and unwraps wrapped text. */
 export function argumentsOfObject(source: string): string {
   if (!source.includes(rawKey)) return source
   const object = JSON.parse(source) as Record<string, unknown>
@@ -17,9 +17,9 @@ export function argumentsOfObject(source: string): string {
 }
 
 /**
- * Converts an argument text to the source text of a JSON object. A text that is an object stays unchanged. The text was
- * a string in the body, so its depth and size were not checked there. A text beyond a request's limits counts as no
- * object.
+ * Converts the arguments of a call from plain text to the JSON text of an object. A text that is an object stays
+ * unchanged. The text was a string in the body, so its depth and size were not checked there. A text beyond a request's
+ * limits counts as no object.
  */
 export function objectOfArguments(argumentsText: Text): string {
   const text = argumentsText.toString()

@@ -51,7 +51,7 @@ function profileOf(name: string, model: string): string {
 const withoutEnd = (url: string) =>
   url.replace(/\/+$/, '').replace(/\/(chat\/completions|v1\/messages|messages|responses)$/, '')
 
-/** Returns an upstream with a set path, because LiteLLM adds `/chat/completions`, and we add `/v1` to a bare host. */
+/** Returns an upstream with its whole path, as LiteLLM adds `/chat/completions`. We add `/v1` to a bare host. */
 function asWritten(url: string): Record<string, unknown> {
   const base = withoutEnd(url)
   const isBare = /^https?:\/\/[^/]+$/.test(base)
