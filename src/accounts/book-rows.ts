@@ -59,7 +59,7 @@ type PageKey = readonly (string | number)[]
 
 export const accountSorts = ['created', '-created', 'name'] as const
 
-/** A request for a page of those accounts that match every given filter and come after a given position. */
+/** A request for a page of accounts that match every given filter and come after a given position. */
 export type AccountPage = {
   /** A part of the name in lower or upper case, or the beginning of the id. */
   q?: string | undefined
@@ -85,7 +85,7 @@ export const keyStates = ['revoked', 'expired', 'suspended', 'active'] as const
 
 export type KeyState = (typeof keyStates)[number]
 
-/** A request for a page of those keys that match every given filter and come after a given position. */
+/** A request for a page of keys that match every given filter and come after a given position. */
 export type KeyPage = {
   accountId?: string | undefined
   personId?: string | undefined

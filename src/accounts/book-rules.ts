@@ -38,7 +38,7 @@ export type ChangeScope = {
   accountName?: string
   /** Keys by their ids or first characters. */
   key?: string
-  /** The credit of any account that was booked with this reference. */
+  /** The credit that was booked with this reference, of any account. */
   reference?: string
   /** Operators by id or name, including revoked ones. */
   operator?: string
@@ -128,7 +128,7 @@ export type BookWrite =
     }
   /** Moves entries of an account to the times that a correction states. `toSeq` is the number of the correction. */
   | { kind: 'shift_entries'; accountId: string; fromSeq: number; toSeq: number; nowMs: number; shiftMs: number }
-  /** Computes the figures for reports again. If the moment of the last head is ahead of the clock, it is set back. */
+  /** Computes the figures for reports again. Sets back the moment of the last head if that is ahead of the clock. */
   | { kind: 'count_anew'; nowMs: number }
   | { kind: 'insert_key'; accountId: string; key: KeyRow }
   | { kind: 'set_key'; accountId: string; keyId: string; fields: Partial<KeyRow> }
@@ -451,7 +451,7 @@ function withPerson(wishes: KeyWishes, facts: Facts, accountId: string): KeyWish
   return typeof person === 'string' ? { ...wishes, person: personOfKey(facts, person, accountId) } : wishes
 }
 
-/** Whether a budget needs a window other than the one counted so far. If so, its spending is summed from the ledger. */
+/** Whether the spending of a budget must be summed from the ledger, as none is recorded for the budget's window. */
 export function beginsAnew({ bounds, spend }: Spender, budget: Budget): boolean {
   return bounds.budget === undefined || bounds.budget.per !== budget.per || spend === undefined
 }

@@ -251,7 +251,7 @@ const aheadMax = 86_400_000
 
 /**
  * Checks the moment of the last head; all later entries are posted after it (ruling C15). If the moment is missing,
- * nothing separates the entries that the head covers from later ones. If the moment is far ahead of the clock, later
+ * nothing separates the entries that the head covers from later entries. If the moment is far ahead of the clock, later
  * entries are dated ahead too.
  * @param place the ledger's name for people
  */

@@ -74,7 +74,7 @@ const requestsPerMinute: BoundForm<number> = {
   tell: (rate) => rate,
 }
 
-/** The form of a list of words, stored with commas in a column of the same name. */
+/** The form of a bound that is a list of words, stored with commas in a column of the same name. */
 function listForm(name: string): BoundForm<readonly string[]> {
   return {
     name,
@@ -85,7 +85,7 @@ function listForm(name: string): BoundForm<readonly string[]> {
   }
 }
 
-/** The form of a word, stored in a column of the same name. */
+/** The form of a bound that is one text, stored in a column of the same name. */
 function textForm(name: string): BoundForm<string> {
   return {
     name,

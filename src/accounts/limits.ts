@@ -86,7 +86,7 @@ export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: 
 
 /**
  * Returns a function that returns the object for the current limit. It is the same object until the limit changes. Then
- * `open` makes a new one.
+ * `open` makes a new object.
  */
 export function underLimit<T>(limit: () => number, open: (limit: number) => T): () => T {
   let inForce = limit()

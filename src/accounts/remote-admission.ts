@@ -19,7 +19,7 @@ import type { Balances } from './live-accounts.ts'
 import type { AdmissionLimits } from './server-store.ts'
 
 /**
- * The most accounts and keys whose figures are remembered. With more, the one whose last report is the oldest is
+ * The most accounts and keys whose figures are remembered. With more, the account or key with the oldest report is
  * forgotten.
  */
 const standingsMax = 100_000
@@ -34,7 +34,7 @@ const standingsMax = 100_000
 export class RemoteAdmission {
   readonly #whyBlocked: Ledger['whyBlocked']
   readonly #standings = new Map<string, Remembered>()
-  /** Sums of credit held by requests, and of debits that are not in the store yet. A new desk gets them first. */
+  /** The sums that a new desk gets first: credit held by requests, and debits that are not in the store yet. */
   readonly #claims = new Map<string, Claim>()
   /** For each key or person with debits that are not in the store yet: the budget against which these debits count. */
   readonly #debtors = new Map<string, { scope: string | undefined; owedNanos: bigint }>()

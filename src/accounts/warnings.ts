@@ -51,7 +51,7 @@ export const warningKeptMs = 24 * 3_600_000
  */
 export type NewWarning = { id: string; event: StoredEvent; data: WarningData }
 
-/** Ids, periods, times, and nano-credits as decimal digits. Both stores write the same values for a warning. */
+/** The values in a warning. Amounts are nano-credits as decimal digits. Both stores write the same values. */
 type WarningData = Readonly<Record<string, string | number | null>>
 
 /** A line of the list of needs (what operators should act on), as a store remembers it. @property data for webhooks */

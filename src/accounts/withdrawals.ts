@@ -125,7 +125,7 @@ export class Withdrawals {
     while (this.#running.size > 0) await Promise.all(this.#running)
   }
 
-  /** Tries once more to note those debits in the spool that were neither noted nor given back. */
+  /** Tries once more to note in the spool the debits that are neither noted nor given back. */
   async close(): Promise<void> {
     await this.settled()
     if (!this.isSafe()) await this.#note()

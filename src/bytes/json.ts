@@ -79,7 +79,7 @@ function tokensFor(ranges: readonly Range[]): Edit[] {
   return ranges.map(({ start, end }, place) => ({ start, end, text: JSON.stringify(keptMark + place) }))
 }
 
-/** Finds the objects and arrays under the keys. Returns the ranges of the outermost ones, in order. */
+/** Finds the outermost objects and arrays under the keys. Returns their ranges in order. */
 function findValues(text: string, keys: readonly string[]): Range[] {
   const starts: number[] = []
   for (const key of keys) {

@@ -33,7 +33,7 @@ export function free({ buffer, byteLength }: Buffer): void {
 /** The number of pieces that are joined into one block. */
 const piecesMax = 64
 
-/** The shortest text that is compressed, in UTF-16 units. Compressing a shorter one saves too little. */
+/** The shortest text that is compressed, in UTF-16 units. Compressing a shorter text saves too little. */
 const packedMin = 16_384
 
 /** The fastest level of zstd. A megabyte takes two milliseconds, against three at the next level. */

@@ -24,5 +24,5 @@ export const oneOf = <const Words extends readonly [string, ...string[]]>(words:
 export const listOf = <Item extends z.ZodType>(item: Item, what: string) =>
   z.array(item, { error: `must be a list of ${what}` })
 
-/** A setting that allows or refuses those parts of a request that refer to things outside of it. */
+/** A setting that allows or refuses parts of a request that refer to outside things, such as URLs. */
 export const passage = oneOf(['pass', 'refuse'])

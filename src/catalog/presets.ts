@@ -92,7 +92,7 @@ export type DatedPrices = {
   texts: PriceTexts | readonly PriceTexts[]
 }
 
-/** The data file of presets, and of the calendars that their prices name. */
+/** The data file: presets, and the calendars that their prices name. */
 export type PresetsFile = {
   version: 1
   /** A sentence about the origin of the figures. */

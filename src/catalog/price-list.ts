@@ -82,7 +82,7 @@ export function isWithin({ offsetAt, weekdays, windows, daysOff }: Band, at: num
 /** The longest time that the configuration allows for a whole answer, and for its usage after the client has left. */
 export const longestTimeout = '7d'
 
-/** The longest time of a request, in ms. It is a day for its body, plus the times for its answer and for its usage. */
+/** The longest time of a request, in ms: a day for the body, and `longestTimeout` for the answer and for the usage. */
 export const longestRequestMs = dayMs + 2 * 7 * dayMs
 
 /** Whether a request may write to a cache of its provider, and for how long. */

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { reasoningLevels } from '../inference/reasoning.ts'
 import { count, filled, flag, listOf, oneOf, passage, text } from './kinds.ts'
 
-/** The price names of writes to a cache (usual, for 1 hour, for 12 hours), and of calls of the provider's own tools. */
+/** Names of prices: for cache writes (usual, for 1 hour, for 12 hours), and for calls of the provider's own tools. */
 const chargeNames = ['cache_write', 'cache_write_1h', 'cache_write_12h', 'calls'] as const
 
 const level = oneOf(reasoningLevels)
@@ -121,7 +121,7 @@ export const profileKeys = z.strictObject({
     ),
   null_content: oneOf(['null', 'empty']).describe('chat: the `content` of a turn that has tool calls and no text.'),
   // `remove`: the provider checks proofs of its own reasoning, and refuses other reasoning (ruling P1). `pass`: the
-  // provider checks no proofs, and reads or even requires reasoning without one.
+  // provider checks no proofs, and reads or even requires reasoning without a proof.
   unproven_thought: oneOf(['remove', 'pass']).describe(
     'messages, responses: what happens to thinking without a signature, or to reasoning without `encrypted_content`, in requests of the same wire.',
   ),

@@ -39,7 +39,7 @@ export interface AttemptListener {
    * Y25).
    */
   onFirstByte(): void
-  /** A piece of a stream as text for the client, which may be empty. `relay.state` says how far the answer has come. */
+  /** A piece of a stream as text for the client. It may be empty. `relay.state` says how far the answer has come. */
   onPiece(relay: StreamRelay, text: string): void
   onWhole(answer: WholeAnswer): void
   /**

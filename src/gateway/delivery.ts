@@ -390,7 +390,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   }
 
   /**
-   * Ends a request whose answer failed. A started stream is billed and gets an error frame; else an error is returned.
+   * Ends a request whose answer failed. A stream that has begun is billed and gets an error frame. Otherwise the client
+   * gets an error.
    */
   #refuse({ failure, verdict, target, of }: Failed): void {
     if (this.#readingOn?.isAnswered) {

@@ -85,7 +85,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
       return
     }
     if (answerAside) {
-      // The answer may be complete before its request is.
+      // The answer may be complete before the whole request has arrived.
       answerAside(exchange, record).then((how) => how === 'answered' && finish(), refuse)
       return
     }

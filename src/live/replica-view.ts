@@ -86,7 +86,7 @@ export function answerForAll(
     listUnreached: others.listUnreached,
   }
 
-  /** Explains a request. A server that has it in memory knows more about it than a server that reads its debit. */
+  /** Explains a request. A server that has the request in memory knows more than a server that reads the debit. */
   async function explain(requestId: string): ReturnType<AdminOperations['explain']> {
     const first = await own.explain(requestId)
     if (isFromMemory(first)) return first

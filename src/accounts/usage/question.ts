@@ -21,11 +21,11 @@ export type UsageGrouping = (typeof usageGroupings)[number]
 export const soundOutcomes = ['ok', 'client_abort', 'client_stall', 'client_timeout']
 
 export type UsageQuestion = {
-  /** The start of each bucket and the end of the last one, as numbers of quarter hours. */
+  /** The start of each bucket and the end of the last bucket, as numbers of quarter hours. */
   bounds: readonly number[]
   /**
-   * If true, all entries count, even if no figures are stored for their time, and requests without cost do not count.
-   * If false, `folding` and `keptFrom` of the answer say which entries count.
+   * If true, all entries of the ledger count, also entries without stored figures. Requests that cost nothing are left
+   * out, because they have no entry. If false, `folding` and `keptFrom` of the answer say which entries count.
    */
   isWhole?: boolean
   /** The zone in which each bound is the start of a day. Undefined if the bounds are not the starts of days. */

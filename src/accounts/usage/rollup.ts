@@ -109,7 +109,7 @@ export function comparePlaces(a: readonly number[], b: readonly number[]): numbe
   return 0
 }
 
-/** Returns the first quarter hour of the hour, and of the day, that contain a quarter hour. */
+/** Returns the first quarter hours of the hour and of the day in which a quarter hour lies. */
 export function hourAndDayOf(quarter: number, calendar: Pick<Calendar, 'periodOf'>): { hour: number; day: number } {
   const startOf = (period: 'hour' | 'day') => calendar.periodOf(quarter * quarterMs, period).startMs / quarterMs
   return { hour: startOf('hour'), day: startOf('day') }

@@ -79,7 +79,7 @@ function sayScope(scope: string): string {
   return `${kindOfScope(scope)} ${scope}`
 }
 
-/** Finds budgets that are not counted, and counts without a budget. */
+/** Finds budgets whose spending is not recorded, and recorded spending without a budget. */
 export function* findUncounted(budgeted: Iterable<string>, counted: ReadonlySet<string>): Iterable<string> {
   const rest = new Set(counted)
   for (const scope of new Set(budgeted)) {

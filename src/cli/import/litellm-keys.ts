@@ -31,7 +31,7 @@ export type KeysPlan = {
 }
 
 export type KeysOptions = {
-  /** The account of keys without a team, and of keys whose team becomes a label. */
+  /** The account for keys without a team, and for keys whose team becomes a label. */
   account: string
   /** The fate of teams. If undefined, teams with a budget or limits become accounts, and the others become labels. */
   teams: 'accounts' | 'labels' | undefined
@@ -440,13 +440,13 @@ function isExternalId(id: string): boolean {
   }
 }
 
-/** Returns the budget of a key or a person. If a budget never renews, only the rest that is not spent is returned. */
+/** Returns the budget of a key or a person. If a budget never renews, only its unspent rest is returned. */
 function boundOf(row: DumpRow, limits: DumpLimits, note: (text: string) => void): Budget | undefined {
   const { budget, left } = budgetOf(row, limits, note)
   return left === undefined || budget?.per ? budget : { nanos: left > 0n ? left : 1n, per: undefined }
 }
 
-/** Returns a budget, and the rest that is not spent. If triwire has no such period, the budget gets a stricter one. */
+/** Returns a budget and its unspent rest. If triwire has no such period, the budget gets a stricter one. */
 function budgetOf(
   row: DumpRow,
   { budget: credits, duration }: DumpLimits,
