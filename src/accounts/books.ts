@@ -121,7 +121,7 @@ import type {
 import { rezone, type ZoneChange } from './usage/reporting.ts'
 import type { NoticedNeed, StoredWarning, Watched } from './warnings.ts'
 
-/** The operator or key owner whose token, key or cookie was shown. */
+/** The operator or key owner who has sent a token, key or cookie. */
 export type Principal =
   | {
       kind: 'operator'

@@ -55,7 +55,7 @@ export type ClockNews = ClockFacts & {
 const differsMs = 5_000
 
 /**
- * Whether the time since the newest entry puts a clock in doubt. For use without a server. An empty store needs no
+ * Whether the time since the newest entry puts a clock in doubt, if no server watches it. An empty store needs no
  * confirmation.
  */
 export function isPastRest({ nowMs, newestMs = nowMs, confirmed }: ClockFacts): boolean {

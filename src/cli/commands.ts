@@ -35,7 +35,7 @@ export async function addCommands(program: Command, args: readonly string[]): Pr
   addCompletionCommand(program)
 }
 
-/** Adds the commands of the table of operations. If another command is typed, only their names are added. */
+/** Adds the commands of the table of operations. If the typed command is not in the table, only the names are added. */
 async function addTableCommands(program: Command, args: readonly string[]): Promise<void> {
   const [first = ''] = wordsOf(args)
   if (first === 'help' || first === 'completion' || Object.hasOwn(tableCommands, first)) {

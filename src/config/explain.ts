@@ -3,7 +3,7 @@ import type { Path } from './document.ts'
 import { litellmKeyCure } from './litellm-words.ts'
 import { jsonSchema } from './schema.ts'
 
-/** Reports an issue of the schema, once for each unknown key. Each message ends a sentence that begins with the key. */
+/** Reports an issue of the schema, once for each unknown key. The key and the message make one sentence. */
 export function explain(issue: z.core.$ZodIssue, raw: unknown, report: (path: Path, message: string) => void): void {
   const { path } = issue
   switch (issue.code) {

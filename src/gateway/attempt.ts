@@ -120,7 +120,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   #bytes = 0
   /** Whether the text of a refusal is still compressed, so that it cannot be read. */
   #isPacked = false
-  /** Whether it is known from the first bytes that the answer is a stream, or that it is one body (ruling Y1). */
+  /** Whether the first bytes have shown the form of the answer: a stream or one body (ruling Y1). */
   #isFormKnown = false
   #retryAfterSeconds: number | undefined
   /** The AWS exception that the head of a refusal names. */

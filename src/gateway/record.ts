@@ -34,7 +34,7 @@ export type Try = {
   cause: string | undefined
   /** The provider's error text after the scrub, without parts that repeat the request (CON-4). It is never logged. */
   text?: string
-  /** The id of its span, if the upstream got the trace. */
+  /** The id of the try's span, if the upstream got the trace. */
   spanId?: string
 }
 

@@ -9,7 +9,7 @@ import { answerHead } from './headers.ts'
 export interface ListenerTerms {
   /** The idle time that answers announce to clients, in whole seconds. */
   readonly keepAliveSeconds: number
-  /** While true, each answer that begins closes its connection. */
+  /** While true, a new answer closes its connection when it ends. */
   readonly isDraining: boolean
 }
 

@@ -44,8 +44,8 @@ export function createChainCheck(findings: string[]) {
     const { keyId } = entry.bill ?? entry.returned ?? {}
     if (keyId !== undefined && keyAccountId !== accountId)
       find(`its key ${keyId} ${keyAccountId === undefined ? 'does not exist' : `belongs to account ${keyAccountId}`}`)
-    // The next entry is compared with the computed balance, so a forged balance causes one finding and the end is still
-    // checked. It is compared with the stored digest, so a forged entry causes one finding.
+    // The next entry is compared with the computed balance and the stored digest. So a forged balance or a forged entry
+    // causes one finding only, and the end is still checked.
     ends.set(accountId, { seq, balanceNanos, postedMs: floorMsOf(entry), digest })
   }
 

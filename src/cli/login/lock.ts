@@ -5,8 +5,9 @@ import { fileFault } from './fault.ts'
 const abandonedMs = 15_000
 
 /**
- * Tries to take a lock file. If its process has ended or the file is too old, it is removed, and the next try succeeds.
- * After a crash two processes may hold the lock. Both then refresh, and the gateway gives both the same new tokens.
+ * Tries to take a lock file. If the holder has ended or the file is too old, the file is removed, and the next try
+ * succeeds. After a crash two processes may hold the lock. Both then refresh, and the gateway gives both the same new
+ * tokens.
  * @returns the function that releases the lock; undefined while another process holds it
  * @throws SignInFault if the folder cannot be written
  */
