@@ -12,14 +12,19 @@ export type Sitting = {
   keys: readonly string[]
   /** What is waited for after the last of them. */
   text: RegExp
+  /** How long the text is awaited. A minute if it is left out. */
+  limitMs?: number
 }
 
 /**
  * What a program without arguments shows on a screen of 45 lines of 150: all it wrote, without its colours and moves. It is
  * ended then. The terminal is that of `script` (util-linux).
- * @returns the text that was waited for; empty where it did not come within a minute
+ * @returns the text that was waited for; empty where it did not come in time
  */
-export async function readScreen(program: string, { cwd, env, keys, text }: Sitting): Promise<string> {
+export async function readScreen(
+  program: string,
+  { cwd, env, keys, text, limitMs = 60_000 }: Sitting,
+): Promise<string> {
   const command = 'stty rows 45 cols 150; exec "$SCREEN_PROGRAM"'
   const child = spawn('script', ['--quiet', '--return', '--command', command, '/dev/null'], {
     cwd,
@@ -34,7 +39,7 @@ export async function readScreen(program: string, { cwd, env, keys, text }: Sitt
   })
   // What it is typed after its end is lost.
   child.stdin.on('error', () => {})
-  const limit = Date.now() + 60_000
+  const limit = Date.now() + limitMs
   const waiting = [...keys]
   try {
     while (Date.now() < limit && child.exitCode === null) {

@@ -1,5 +1,7 @@
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import { Provider } from 'oidc-provider'
+import type { Pair } from './certificates.ts'
 import { listen } from './listen.ts'
 
 /** A person at the provider. */
@@ -10,16 +12,22 @@ export const providerSecret = 'a-provider-secret-of-ours'
 /**
  * Starts a real identity provider (oidc-provider) on loopback, with one client, `triwire`. Each browser is signed in as
  * the person `now`, and refresh tokens rotate.
+ * @param site another address, on port 443, and its certificate
  */
-export async function startIdentityProvider(redirectUris: readonly string[], first: ProviderPerson) {
+export async function startIdentityProvider(
+  redirectUris: readonly string[],
+  first: ProviderPerson,
+  site?: { name: string; address: string; pair: Pair },
+) {
   const people = new Map([[first.sub, first]])
   const state = { now: first, isDown: false }
-  const server = createServer((request, response) => {
+  const answer: RequestListener = (request, response) => {
     if (state.isDown) return void request.socket.destroy()
     handle(request, response)
-  })
-  const port = await listen(server)
-  const issuer = `http://127.0.0.1:${port}`
+  }
+  const server = site ? createSecureServer(site.pair, answer) : createServer(answer)
+  const issuer = site ? `https://${site.name}` : `http://127.0.0.1:${await listen(server)}`
+  if (site) await new Promise<void>((resolve) => server.listen(443, site.address, resolve))
   const provider = new Provider(issuer, {
     clients: [
       {
