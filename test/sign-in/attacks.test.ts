@@ -189,6 +189,119 @@ test(`issue 47 ${Object.keys(attacks).length} attacks on the pages change nothin
   }
 })
 
+const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
+
+type Placed = SignInTest & {
+  access: string
+  refresh: string
+  post(path: string, form: Record<string, string>): Promise<Response>
+  approvedCode(): Promise<string>
+  cookieOf(origin: string): Promise<string>
+}
+
+/** Asks a model. @returns the status */
+async function askModel(url: string, headers: Record<string, string>): Promise<number> {
+  const body = JSON.stringify({ model: 'native-chat', messages: [{ role: 'user', content: 'hi' }] })
+  const answer = await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body })
+  await answer.text()
+  return answer.status
+}
+
+/** Uses something genuine where it does not belong. @returns the answers, each with its expected status or error */
+const misuses: Readonly<Record<string, (on: Placed) => Promise<readonly (readonly [unknown, unknown])[]>>> = {
+  'an authorization code as a device code, which would need no verifier': async ({ post, approvedCode }) => {
+    const answer = await post('/oauth/token', { grant_type: deviceGrant, device_code: await approvedCode() })
+    return [[((await answer.json()) as { error: string }).error, 'expired_token']]
+  },
+  'a device code as an authorization code': async ({ post, ask, approve }) => {
+    const { code, userCode } = await ask()
+    await approve(new TestBrowser(), userCode)
+    const form = { grant_type: 'authorization_code', code, code_verifier: verifier, redirect_uri: program }
+    return [[((await (await post('/oauth/token', form)).json()) as { error: string }).error, 'invalid_grant']]
+  },
+  'a refresh token as a bearer or as a key': async ({ gateway, refresh }) => [
+    [await askModel(gateway.url, { authorization: `Bearer ${refresh}` }), 401],
+    [await askModel(gateway.url, { 'x-api-key': refresh }), 401],
+  ],
+  'an access token with a later end, and one with the secret of another': async ({ gateway, access }) => {
+    const later = `${access.slice(0, -28)}zzzzzz${access.slice(-22)}`
+    const other = `${access.slice(0, 8)}${'A'.repeat(22)}${access.slice(30)}`
+    return [
+      [await askModel(gateway.url, { authorization: `Bearer ${later}` }), 401],
+      [await askModel(gateway.url, { authorization: `Bearer ${other}` }), 401],
+    ]
+  },
+  'the token of a session at the API of operators': async ({ gateway, access }) => {
+    const headers = { authorization: `Bearer ${access}` }
+    return Promise.all(
+      ['accounts', 'requests', 'audit'].map(
+        async (path) => [(await fetch(`${gateway.adminUrl}/api/v1/${path}`, { headers })).status, 403] as const,
+      ),
+    )
+  },
+  'the cookie of an owner at the API of operators, under each name': async ({ gateway, cookieOf }) => {
+    const cookie = await cookieOf(gateway.url)
+    const ask = async (url: string, name: string) =>
+      (await fetch(url, { headers: { cookie: `${name}=${cookie}` } })).status
+    const own = '__Host-triwire-own'
+    // Under the name of that listener it is what a key is there: the owner may see what is theirs, and no more.
+    const names = { triwire: 403, '__Host-triwire': 401, [own]: 401 }
+    const asked = Object.entries(names).map(
+      async ([name, status]) => [await ask(`${gateway.adminUrl}/api/v1/accounts`, name), status] as const,
+    )
+    return [[await ask(`${gateway.url}/console/api/me`, own), 200], ...(await Promise.all(asked))]
+  },
+  'a foreign host name in discovery and in the address of the page': async ({ gateway }) => {
+    const heads = ['Host: evil.example', 'Host: 127.0.0.1:1@evil.example', 'Host: x\r\nX-Forwarded-Host: evil.example']
+    const body = 'surface=claude_code'
+    const requests = heads.flatMap((head) => [
+      `GET /.well-known/oauth-authorization-server HTTP/1.1\r\n${head}\r\n\r\n`,
+      `GET /.well-known/opencode HTTP/1.1\r\n${head}\r\n\r\n`,
+      `POST /oauth/device_authorization HTTP/1.1\r\n${head}\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    ])
+    return Promise.all(
+      requests.map(async (request) => {
+        const { answers } = await raw(gateway.url, request, { answers: 1 })
+        return [JSON.stringify(answers[0]).includes('evil'), false] as const
+      }),
+    )
+  },
+  'a name of a program that is HTML': async ({ post, page }) => {
+    const asked = await post('/oauth/device_authorization', { surface: '<img src=x onerror=alert(1)>"\'' })
+    const { user_code: code } = (await asked.json()) as { user_code: string }
+    const visit = await new TestBrowser().go(page(`device?user_code=${code}`))
+    return [[/<img|onerror=alert/.test(visit.text), false]]
+  },
+}
+
+for (const [name, misuse] of Object.entries(misuses))
+  test(`issue 47 attack: ${name}`, async () => {
+    const started = await startSignIn()
+    const { gateway, authorize } = started
+    const post = (path: string, form: Record<string, string>) =>
+      fetch(gateway.url + path, { method: 'POST', body: new URLSearchParams(form) })
+    const { code, userCode } = await started.ask()
+    await started.approve(new TestBrowser(), userCode)
+    const tokens = (await (
+      await post('/oauth/token', { grant_type: deviceGrant, device_code: code })
+    ).json()) as Record<'access_token' | 'refresh_token', string>
+    const approvedCode = async () => {
+      const browser = new TestBrowser()
+      const asked = await browser.go(authorize({ redirect_uri: program, code_challenge: challenge }))
+      return (await browser.press(asked, 'approve', { until: isProgram })).next!.searchParams.get('code')!
+    }
+    const cookieOf = async (origin: string) => {
+      const browser = new TestBrowser()
+      await browser.go(`${origin}/console/sign-in`)
+      return browser.cookies(origin).get('__Host-triwire-own')!
+    }
+    assert.equal(await askModel(gateway.url, { authorization: `Bearer ${tokens.access_token}` }), 200)
+    const placed = { ...started, post, approvedCode, cookieOf }
+    const found = await misuse({ ...placed, access: tokens.access_token, refresh: tokens.refresh_token })
+    assert.ok(found.length > 0)
+    for (const [answer, expected] of found) assert.equal(answer, expected, name)
+  })
+
 test('RFC 9700 4.16 no page can be stored or framed, runs a script, or reveals where the person came from', async () => {
   const { browser, ...started } = { browser: new TestBrowser(), ...(await startSignIn()) }
   const { userCode } = await started.ask()
