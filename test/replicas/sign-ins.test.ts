@@ -36,9 +36,9 @@ async function start(name: string) {
   const refresh = (at: number, token: string) =>
     post(at, '/oauth/token', { grant_type: 'refresh_token', refresh_token: token })
   /** Begins at one replica, is approved in the store, and is redeemed at another. */
-  const signIn = async (subject: string) => {
+  const signIn = async (subject: string, account = 'payer') => {
     const { body } = await post(0, '/oauth/device_authorization', { surface: 'claude_code' })
-    const dev: SignedIn = { issuer: 'http://127.0.0.1:9', subject, account: 'payer', role: 'member' }
+    const dev: SignedIn = { issuer: 'http://127.0.0.1:9', subject, account, role: 'member' }
     await books.decideGrant((await books.findGrant(body['user_code']!))!.id, dev)
     const tokens = await post(1, '/oauth/token', {
       grant_type: 'urn:ietf:params:oauth:grant-type:device_code',
@@ -84,9 +84,9 @@ test('Y20 20 refreshes at once with one token on three replicas get one successo
   assert.deepEqual([record?.operation, record?.object], ['session.reuse', first.session.id])
 })
 
-test('Y20 a session that ends at one replica ends at all: by sign-out, an operator, its key, its person; others go on', {
+test('Y20 a session that ends at one replica is refused by all within a second, however it ends; others go on', {
   skip,
-}, async () => {
+}, async (t) => {
   const { books, post, signIn, ask } = await start('ends')
   const other = await signIn('other')
   const ends: Record<string, (one: Awaited<ReturnType<typeof signIn>>) => Promise<unknown>> = {
@@ -94,12 +94,28 @@ test('Y20 a session that ends at one replica ends at all: by sign-out, an operat
     operator: ({ session }) => books.endSession({ id: session.id }, 'ended'),
     key: ({ session }) => books.revokeKey(session.keyId),
     person: ({ session }) => books.erasePerson(session.personId),
+    account: ({ session }) => books.updateAccount(session.accountId, { state: 'suspended' }),
   }
   for (const [name, end] of Object.entries(ends)) {
-    const one = await signIn(name)
-    assert.deepEqual(await ask(one.access), [200, 200, 200], name)
-    await end(one)
-    await until(async () => (await ask(one.access)).every((status) => status === 401), `ended by ${name} everywhere`)
-    assert.deepEqual(await ask(other.access), [200, 200, 200], name)
+    const lags: number[] = []
+    // A busy machine may be late once. A server that only looks now and then is late each time.
+    while (lags.length < 3 && !lags.some((ms) => ms <= 1_000)) {
+      const account = `${name}-${lags.length}`
+      await books.createAccount(account, 10n ** 12n)
+      const one = await signIn(account, account)
+      assert.deepEqual(await ask(one.access), [200, 200, 200], name)
+      await end(one)
+      const endedMs = performance.now()
+      let begunMs = endedMs
+      const isRefused = async () => {
+        begunMs = performance.now()
+        return (await ask(one.access)).every((status) => status === 401)
+      }
+      await until(isRefused, `ended by ${name} everywhere`)
+      lags.push(begunMs - endedMs)
+      assert.deepEqual(await ask(other.access), [200, 200, 200], name)
+    }
+    t.diagnostic(`${name}: refused by all after ${lags.map(Math.round).join(', ')} ms`)
+    assert.ok(Math.min(...lags) <= 1_000, `ended by ${name}: ${lags.map(Math.round).join(', ')} ms`)
   }
 })
