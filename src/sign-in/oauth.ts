@@ -250,7 +250,7 @@ function createRefreshing({ books, tokens, settings, nowMs, askAgain }: OAuthPar
 
   /** Opens the books (accounts, keys and sessions). The audit trail records the address of the request. */
   async function booksFor(address: string): Promise<Books> {
-    return (await books()).as({ actor: 'sign-in', address })
+    return (await books()).as({ actor: 'sign_in', address })
   }
 
   function lives(): SessionLives {

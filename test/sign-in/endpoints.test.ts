@@ -150,6 +150,8 @@ test('Y20 the exchange of sign-in.md 1.3 works: device code, poll, tokens, setti
     { access_token: '', token_type: 'Bearer', expires_in: 3600, refresh_token: '', email: 'dev@corp.test' },
   )
   assert.equal(tokens.headers.get('cache-control'), 'no-store')
+  const [created] = await books.listAudit({ limit: 1 })
+  assert.deepEqual([created?.operation, created?.actor, created?.address], ['session.create', 'sign_in', from])
   const access = `${tokens.body.access_token}`
   assert.equal((await fetch(`${gateway.url}/managed/settings`, withBearer(access))).status, 404)
   assert.equal((await fetch(`${gateway.url}/managed/settings`)).status, 404)

@@ -35,7 +35,7 @@ onEachStore((engine) => {
       atMs += ms
       return store.turn(atMs)
     }
-    return { store, account, pass, books: store.as({ actor: 'sign-in', address: '192.0.2.7' }) }
+    return { store, account, pass, books: store.as({ actor: 'sign_in', address: '192.0.2.7' }) }
   }
 
   async function signIn(store: TestStore, more: Partial<SignedIn> = {}) {

@@ -14,7 +14,7 @@ export const lives = { accessMs: hourMs, idleMs: 720 * hourMs, absoluteMs: 2_160
 export function booksOf({ storePath, nowMs }: TestGateway): Books {
   const store = openStore(storePath, { nowMs })
   atEnd(() => store.close())
-  return createBooks(store, nowMs, { actor: 'sign-in' })
+  return createBooks(store, nowMs, { actor: 'sign_in' })
 }
 
 /** Creates the tokens of a gateway, with the seal key that it made at its start. */
