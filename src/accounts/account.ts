@@ -48,7 +48,7 @@ export type LiveBounds = KeyBounds & {
   readonly keyIds: Set<string>
 }
 
-/** Whether a key, token or similar has expired. At `endMs` itself, it has. @param endMs undefined for never */
+/** Whether a key, token or similar has expired. It expires at `endMs`. @param endMs undefined for never */
 export function hasEnded(endMs: number | undefined, nowMs: number): boolean {
   return endMs !== undefined && nowMs >= endMs
 }

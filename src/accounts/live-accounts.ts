@@ -330,7 +330,7 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
     accounts.set(id, account)
   }
 
-  /** Forgets a sixteenth of the maximum at once, to run seldom. `noteOrder` must run before each call. */
+  /** Forgets a sixteenth of the maximum at once, so that calls are rare. `noteOrder` must run before each call. */
   function forgetFirst(max: number): void {
     for (const id of accounts.keys()) {
       if (accounts.size <= max - Math.floor(max / 16)) break

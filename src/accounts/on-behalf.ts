@@ -33,8 +33,8 @@ export function onBehalf<T>(act: Act, { about, decide }: BookChange<T>, nowMs: n
 }
 
 /**
- * Refuses credit if the store's clock, which dates entries, is wrong (ruling Y15). A server compares the clock with the
- * time that the clock should show now. If no server watches the clock, the time of the newest entry decides.
+ * Refuses credit if the clock that would date it is wrong (ruling Y15). A server passes the expected time, and the clock
+ * must be near it now. Without a server the clock must not be far ahead of the newest entry.
  */
 function refuseDoubt({ clock, nowMs }: Facts, { expectedMs }: Act): void {
   const isRight = expectedMs === undefined ? !isPastRest(clock!) : isNear(nowMs, expectedMs)

@@ -2,7 +2,7 @@ import { isMap, isSeq, parseDocument, stringify, type YAMLSeq } from 'yaml'
 import type { PresetUpstream } from '../catalog/presets.ts'
 import { flowOf, indented, TextEdits } from './text-edits.ts'
 
-/** A row of prices with the keys and values of the file. Amounts are decimal texts. */
+/** A row of prices, as the configuration file writes it: amounts are decimal texts, and its other keys stay as read. */
 type WrittenRow = Readonly<Record<string, unknown>>
 type PriceEntry = WrittenRow | readonly WrittenRow[]
 

@@ -3,7 +3,7 @@ import type { Path } from './document.ts'
 import { litellmKeyCure } from './litellm-words.ts'
 import { jsonSchema } from './schema.ts'
 
-/** Reports an issue of the schema, once for each unknown key. The key and the message make one sentence. */
+/** Reports an issue of the schema, once for each unknown key. Each message follows the name of its key. */
 export function explain(issue: z.core.$ZodIssue, raw: unknown, report: (path: Path, message: string) => void): void {
   const { path } = issue
   switch (issue.code) {

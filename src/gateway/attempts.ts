@@ -75,9 +75,9 @@ export class Attempts {
   }
 
   /**
-   * Sends the request for the first time. It fits a target if it can be made for the target's model.
-   * @returns the failure to report if no target is available.
-   * @throws GatewayError if the request fits no target
+   * Sends the request for the first time.
+   * @returns the failure to report if no target can be tried now
+   * @throws GatewayError if the request fits no target, for instance because of its size
    */
   start(): Failed | undefined {
     return this.#begin() ? undefined : this.#fallBack(this.#failover.told)
@@ -461,8 +461,8 @@ class Failover {
   waitForOnly({ cause, retryAfterSeconds }: Failure, { alarm }: Verdict): number | undefined {
     if (this.#isOnlyAgain || this.#size !== 1 || alarm !== undefined) return undefined
     if (cause === 'upstream_connect') return 0
-    // Only the request that failed first waits. After a cooldown an account gets one request as a trial, so the others
-    // would wait in vain. They get their error now.
+    // Only one request waits for the end of an account's cooldown, because the account then gets one request first. All
+    // other requests get their error now.
     if (!this.#isFirst || !this.#parts.snapshot.pool.mayRetry(this.#choice!.target)) return undefined
     const isShort = retryAfterSeconds !== undefined && retryAfterSeconds <= waitMaxSeconds
     return refusing.has(cause) && isShort ? retryAfterSeconds * 1_000 : undefined

@@ -159,7 +159,7 @@ export class Pace {
     this.#sinceMs = startedMs
   }
 
-  /** Adds the time since the last call to the stage so far. @param stage what the model does from here on */
+  /** Counts the time since the last call for the stage before. @param stage what the model does from here on */
   note(stage: Stage, nowMs: number): void {
     this.#spentMs[this.#stage] += nowMs - this.#sinceMs
     this.#sinceMs = nowMs

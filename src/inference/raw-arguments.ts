@@ -8,7 +8,7 @@ import { isJsonObject } from '../bytes/scan.ts'
  */
 const rawKey = '_raw_arguments'
 
-/** Converts a call's arguments from the JSON text of an object to plain text, and unwraps wrapped text. */
+/** Converts the JSON of an arguments object to the text of the call's arguments: the raw text, if the object wraps one. */
 export function argumentsOfObject(source: string): string {
   if (!source.includes(rawKey)) return source
   const object = JSON.parse(source) as Record<string, unknown>

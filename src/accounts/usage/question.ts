@@ -24,8 +24,8 @@ export type UsageQuestion = {
   /** The start of each bucket and the end of the last bucket, as numbers of quarter hours. */
   bounds: readonly number[]
   /**
-   * If true, all entries of the ledger count, also entries without stored figures. Requests that cost nothing are left
-   * out, because they have no entry. If false, `folding` and `keptFrom` of the answer say which entries count.
+   * If true, the answer covers every ledger entry, also from a time without stored figures. Requests without cost have no
+   * entry and are left out. If false, `folding` and `keptFrom` of the answer say which entries it covers.
    */
   isWhole?: boolean
   /** The zone in which each bound is the start of a day. Undefined if the bounds are not the starts of days. */
