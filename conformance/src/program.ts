@@ -18,11 +18,30 @@ export function homeOf(name: string): string {
 
 type Found = { version: string } | { missing: string }
 
-/** Finds a package that npm installed into the folder of a gateway. */
-export function findNpm(name: string, packageName: string): Found {
-  const file = join(homeOf(name), 'node_modules', packageName, 'package.json')
-  if (!existsSync(file)) return { missing: `${packageName} is not installed below ${homeOf(name)}` }
-  return { version: JSON.parse(readFileSync(file, 'utf8')).version }
+/**
+ * Finds a package that npm installed into the folder of a gateway.
+ * @param beside versions of other packages there, without which the gateway works differently
+ */
+export function findNpm(name: string, packageName: string, beside: Readonly<Record<string, string>> = {}): Found {
+  const versionOf = (wanted: string): string | undefined => {
+    const file = join(homeOf(name), 'node_modules', wanted, 'package.json')
+    return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).version : undefined
+  }
+  const version = versionOf(packageName)
+  if (version === undefined) return { missing: `${packageName} is not installed below ${homeOf(name)}` }
+  for (const [other, wanted] of Object.entries(beside)) {
+    const found = versionOf(other)
+    if (found !== wanted) return { missing: `${other} below ${homeOf(name)} is ${found ?? 'missing'}, not ${wanted}` }
+  }
+  return { version }
+}
+
+/** The npm package with Node for this machine. It is installed beside a gateway that needs an older version of Node. */
+export const nodePackage = `node-${process.platform}-${process.arch}`
+
+/** Names the Node that is installed beside a gateway. */
+export function nodeOf(name: string): string {
+  return join(homeOf(name), 'node_modules', nodePackage, 'bin/node')
 }
 
 /** Finds a package that pip installed into the folder of a gateway, which is a virtual environment. */

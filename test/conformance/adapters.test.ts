@@ -6,7 +6,15 @@ import { test } from 'node:test'
 import { type Adapter, adapterNames } from '../../conformance/src/adapter.ts'
 import { wires } from '../../conformance/src/case.ts'
 import { loadCases } from '../../conformance/src/load-cases.ts'
-import { findBuilt, findNpm, findPython, homeOf, startProgram } from '../../conformance/src/program.ts'
+import {
+  findBuilt,
+  findNpm,
+  findPython,
+  homeOf,
+  nodeOf,
+  nodePackage,
+  startProgram,
+} from '../../conformance/src/program.ts'
 import { atEnd } from '../support/at-end.ts'
 import { testFolder } from '../support/folder.ts'
 import { until } from '../support/waiting.ts'
@@ -167,6 +175,29 @@ test('installed gateways are found in the folder of the environment, or below th
   assert.deepEqual(findBuilt('a'), { version: 'unknown' })
   writeFileSync(join(home, 'version'), ' 3.4\n')
   assert.deepEqual(findBuilt('a'), { version: '3.4' })
+})
+
+test('a gateway that needs certain versions of other packages is found only beside these', () => {
+  const root = testFolder('gateways')
+  const before = process.env['BOTHSIDES_GATEWAYS']
+  atEnd(() => setGateways(before))
+  setGateways(root)
+  const home = join(root, 'a')
+  const install = (name: string, version: string) => {
+    mkdirSync(join(home, 'node_modules', name), { recursive: true })
+    writeFileSync(join(home, 'node_modules', name, 'package.json'), JSON.stringify({ version }))
+  }
+  const beside = { '@own/server': '1.13.5', [nodePackage]: '20.20.2' }
+  install('pack', '1.2')
+  assert.deepEqual(findNpm('a', 'pack', beside), { missing: `@own/server below ${home} is missing, not 1.13.5` })
+  install('@own/server', '1.19.19')
+  assert.deepEqual(findNpm('a', 'pack', beside), { missing: `@own/server below ${home} is 1.19.19, not 1.13.5` })
+  install('@own/server', '1.13.5')
+  assert.deepEqual(findNpm('a', 'pack', beside), { missing: `${nodePackage} below ${home} is missing, not 20.20.2` })
+  install(nodePackage, '20.20.2')
+  assert.deepEqual(findNpm('a', 'pack', beside), { version: '1.2' })
+  assert.equal(nodePackage, `node-${process.platform}-${process.arch}`)
+  assert.equal(nodeOf('a'), join(home, 'node_modules', nodePackage, 'bin', 'node'))
 })
 
 function setGateways(folder: string | undefined): void {

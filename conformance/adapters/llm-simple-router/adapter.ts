@@ -1,8 +1,7 @@
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Adapter } from '../../src/adapter.ts'
 import type { Wire } from '../../src/case.ts'
-import { findNpm, homeOf, startProgram } from '../../src/program.ts'
+import { findNpm, homeOf, nodeOf, nodePackage, startProgram } from '../../src/program.ts'
 
 /** The kind of endpoint that speaks this wire. */
 const kinds: Record<Wire, string> = { chat: 'openai', responses: 'openai-responses', messages: 'anthropic' }
@@ -10,18 +9,19 @@ const kinds: Record<Wire, string> = { chat: 'openai', responses: 'openai-respons
 const adapter: Adapter = {
   title: 'llm-simple-router',
   homepage: 'https://github.com/zhushanwen321/llm-simple-router',
-  switchedOn: ['A key. One provider for each wire, one mapping for each model, a row of its log for each request.'],
+  switchedOn: [
+    'A key. One provider for each wire, one mapping for each model, a row of its log for each request.',
+    'Node 20, as a package that it compiles does not support Node 26.',
+  ],
   features: ['models', 'keys'],
   deviations: [],
   lanes: 8,
   jobs: 4,
-  find: async () => findNpm('llm-simple-router', 'llm-simple-router'),
+  find: async () => findNpm('llm-simple-router', 'llm-simple-router', { [nodePackage]: '20.20.2' }),
   async start({ upstream, models, folder, signal }) {
-    const modules = join(homeOf('llm-simple-router'), 'node_modules')
-    // A package that it compiles may need an older Node, which is then installed beside it.
-    const own = join(modules, `node-${process.platform}-${process.arch}/bin/node`)
+    const cli = join(homeOf('llm-simple-router'), 'node_modules/llm-simple-router/dist/cli.js')
     const program = await startProgram({ folder, signal }, ({ port }) => ({
-      command: [existsSync(own) ? own : process.execPath, join(modules, 'llm-simple-router/dist/cli.js')],
+      command: [nodeOf('llm-simple-router'), cli],
       env: { HOST: '127.0.0.1', PORT: String(port), DB_PATH: join(folder, 'router.sqlite'), LOG_LEVEL: 'error' },
     }))
     try {
