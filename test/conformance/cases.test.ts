@@ -47,6 +47,21 @@ test('issue 51: the cases run on all nine pairs, as JSON and as streams, in each
   assert.equal(new Set(loadCases().map(({ area }) => area)).size, 10)
 })
 
+test('each request for a model names that of its lane, so that no case is answered by the script of another', () => {
+  const others = loadCases().filter(({ client }) =>
+    Object.values(client).some(({ steps }) =>
+      steps.some(({ request: { ask, body } }) => {
+        const model = (body as { model?: unknown } | undefined)?.model
+        return ask === undefined && model !== undefined && !String(model).endsWith('$model')
+      }),
+    ),
+  )
+  assert.deepEqual(
+    others.map(({ id }) => id),
+    [],
+  )
+})
+
 const good = read('tools/call-and-result-round-trip.json')
 
 test('cases come in the order of their ids, whatever order the folder has', () => {
