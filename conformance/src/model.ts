@@ -90,7 +90,8 @@ async function answer(lanes: ReadonlyMap<number, Lane>, request: IncomingMessage
     left: false,
   }
   lane.seen.push(observation)
-  if (wire !== lane.wire && wire) lane.wrongWire = wire
+  // Without a script, no wire is the right one: the request itself is the fault.
+  if (lane.script && wire && wire !== lane.wire) lane.wrongWire = wire
   const exchanges = lane.script?.exchanges ?? []
   const exchange = exchanges[Math.min(lane.seen.length, exchanges.length) - 1]
   if (!exchange)

@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, openSync, readFileSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -67,13 +67,13 @@ type Place = { port: number; folder: string; write(file: string, text: string): 
 
 const limitMs = 120_000
 
-/** @property isReady whether the program can be asked; without it, whether it listens */
+/** @property isReady whether the program can be asked; without it, whether it answers at all */
 type Start = { command: readonly string[]; env?: Readonly<Record<string, string>>; isReady?(): Promise<boolean> }
 
 /**
- * Starts a program in an empty folder, with the path of this environment and no other variable of it, and waits until it listens.
+ * Starts a program in an empty folder, with the path of this environment and no other variable of it, and waits until it answers.
  * @param build makes the command and its variables for a free port
- * @throws Error with the end of its output if it ends or does not listen, or if the signal comes before it does
+ * @throws Error with the end of its output if it ends or does not answer, or if the signal comes before it does
  */
 export async function startProgram(
   { folder, signal }: Pick<AdapterSetting, 'folder' | 'signal'>,
@@ -84,7 +84,7 @@ export async function startProgram(
     writeFileSync(join(folder, file), text, { mode: 0o600 })
     return join(folder, file)
   }
-  const { command, env = {}, isReady = () => listens(port) } = build({ port, folder, write })
+  const { command, env = {}, isReady = () => answers(port) } = build({ port, folder, write })
   const log = join(folder, 'log')
   const output = openSync(log, 'a')
   const [program, ...words] = command
@@ -119,13 +119,18 @@ export async function startProgram(
   return { port, origin: `http://127.0.0.1:${port}`, stop }
 }
 
-async function listens(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1')
-  const isOpen = await new Promise<boolean>((resolve) => {
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
-  })
-  socket.destroy()
-  return isOpen
+/** Some gateways open their port for a moment to see whether it is free, so only an answer shows that one is ready. */
+async function answers(port: number): Promise<boolean> {
+  try {
+    const { body } = await fetch(`http://127.0.0.1:${port}/`, {
+      redirect: 'manual',
+      signal: AbortSignal.timeout(5_000),
+    })
+    await body?.cancel()
+    return true
+  } catch {
+    return false
+  }
 }
 
 export async function freePort(): Promise<number> {

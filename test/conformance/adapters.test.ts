@@ -104,6 +104,16 @@ test('a gateway that cannot be started, or is killed, is reported as one that en
   })
 })
 
+test('a gateway is ready when it answers, not when it only tries whether its port is free', async () => {
+  const { origin, stop } = await startProgram({ folder: testFolder('trying'), signal }, ({ port }) => {
+    const code = `const tried = require('node:net').createServer((socket) => socket.destroy()).listen(${port}, '127.0.0.1')
+setTimeout(() => tried.close(() => setTimeout(() => { ${server}.listen(${port}, '127.0.0.1') }, 300)), 300)`
+    return { command: [process.execPath, '-e', code] }
+  })
+  atEnd(stop)
+  assert.equal((await fetch(origin)).status, 200)
+})
+
 /** Code that keeps a process from ending by itself. */
 const stays = "require('node:fs').watch(process.execPath)"
 
@@ -139,7 +149,7 @@ const sleep = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 
 process.on('SIGTERM', () => { sleep(30); process.exit(fs.writeFileSync(${JSON.stringify(ended)}, process.cwd())) })
 const isThere = () => fs.existsSync(${JSON.stringify(started)}) && fs.statSync(${JSON.stringify(started)}).size > 0
 while (!isThere()) sleep(5)
-require('node:net').createServer().listen(${port}, '127.0.0.1')`
+${server}.listen(${port}, '127.0.0.1')`
     return { command: [process.execPath, '-e', main] }
   })
   atEnd(program.stop)

@@ -259,6 +259,12 @@ test('a client that leaves is noticed; unknown paths and lanes, cases without a 
   const error = { type: 'invalid_request_error', message: 'no model may be asked' }
   assert.deepEqual([unasked.status, unasked.body], [400, { error }])
   assert.equal(none.lane.seen.length, 1)
+  await none.ask({ path: '/v1/messages' })
+  assert.deepEqual(
+    [none.lane.seen.length, none.lane.wrongWire],
+    [2, undefined],
+    'no wire is right if none may be asked',
+  )
 })
 
 test('the model reads the lane from the end of its own name, and the wire from the path', async () => {
