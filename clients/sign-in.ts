@@ -15,15 +15,21 @@ import type { Story } from './stories.ts'
 
 const cli = join(dirname(import.meta.dirname), 'bin/triwire.mjs')
 const limitMs = 120_000
+/** The most time for the command if several agents run it at once and one of them refreshes the token. */
+const tokenMsMax = 2_000
 const done = 'That is the answer.'
+/** Tells the agents that run at once apart. */
+const agentVariable = 'TRIWIRE_TEST_AGENT'
 
 /**
  * The agents that run a command for a token, with the wire that each is set up for. `isNext`: it takes `x-should-retry: false` at its word
- * and runs the command for its next request. `isKept`: it keeps what the command printed.
+ * and runs the command for its next request. `isKept`: it keeps what the command printed. `agents`: how many run at once.
  */
-const plots: readonly { client: string; wire: ClientWire; isKept?: true; isNext?: true }[] = [
+const plots: readonly { client: string; wire: ClientWire; isKept?: true; isNext?: true; agents?: number }[] = [
   { client: 'claude-code', wire: 'messages' },
+  { client: 'claude-code', wire: 'messages', agents: 8 },
   { client: 'codex', wire: 'responses' },
+  { client: 'codex', wire: 'responses', agents: 8 },
   { client: 'copilot', wire: 'chat', isNext: true },
   { client: 'copilot', wire: 'messages', isNext: true },
   { client: 'opencode', wire: 'chat', isKept: true },
@@ -39,10 +45,13 @@ const config = {
 }
 
 export async function runSignInStory(at: number): Promise<Story> {
-  const { client, wire, isKept, isNext } = plots[at]!
+  const { client, wire, isKept, isNext, agents: count = 1 } = plots[at]!
+  const expired = `${client} on the ${wire} wire with an expired token`
   const name = isKept
     ? `Y19 ${client} is set up from the gateway by one command and gets its answer`
-    : `Y28 ${client} on the ${wire} wire with an expired token runs triwire token again${isNext ? ' for its next request' : ', once'}, and gets its answer`
+    : count > 1
+      ? `Y28 ${count} agents at once, ${expired}: each asks triwire token again, one refresh follows, and all get their answers`
+      : `Y28 ${expired} runs triwire token again${isNext ? ' for its next request' : ', once'}, and gets its answer`
   const agent = agents.find((one) => one.client === client)!
   const place = await openPlace(undefined, config)
   try {
@@ -51,37 +60,40 @@ export async function runSignInStory(at: number): Promise<Story> {
     // The hour of the token is over for the gateway.
     if (!isKept) gateway.advance(3_660_000)
     gateway.simulator.script(scripted, { reply: done })
-    const own = { ...env, PATH: [putCommand(place, session, isKept), env['PATH']].join(delimiter), ...agent.env }
+    const bin = putCommand(place, session, isKept)
+    const own = { ...env, PATH: [bin, env['PATH']].join(delimiter), ...agent.env }
     const options = { cwd: work, env: own, limitMs }
     const program = programOf(agent.source)
     const model = modelOf(wire)
     const settings = isKept ? await logIn(program, place, options) : await setUp(client, wire, place, options)
     // The gateway's list names no model for opencode.
     const more = isKept ? ['-m', `triwire/${model}`] : []
-    const ask = () =>
+    const ask = (_?: unknown, agentNumber = 0) =>
       run(program, [...agent.args('What is the answer?', model, wire), ...more], {
         ...options,
-        env: { ...own, ...settings },
+        env: { ...own, ...settings, [agentVariable]: `${agentNumber}` },
       })
     if (isNext) await ask()
-    const ran = await ask()
+    const all = await Promise.all(Array.from({ length: count }, ask))
     const lines = (await gateway.logLines()).filter(
       ({ method, path }) => method === 'POST' && `${path}`.startsWith('/v1/'),
     )
     const refused = lines.filter(({ status }) => status === 401).length
     const calls = readFileSync(join(home, 'calls'), 'utf8').trim().split('\n')
+    const slowestMs = Math.max(0, ...readFileSync(join(home, 'took'), 'utf8').split('\n').map(Number))
     const [row] = await session.books.pageSessions({ limit: 1 })
     const verdicts: [boolean, string][] = [
-      [
-        `${ran.stdout}${ran.stderr}`.includes(done),
-        `it has no answer: ${ran.stdout.slice(-400)} ${ran.stderr.slice(-400)}`,
-      ],
-      [refused === (isKept ? 0 : 1), `${refused} of its requests were refused`],
+      ...all.map(({ stdout, stderr }): [boolean, string] => [
+        `${stdout}${stderr}`.includes(done),
+        `it has no answer: ${stdout.slice(-400)} ${stderr.slice(-400)}`,
+      ]),
+      [refused === (isKept ? 0 : count), `${refused} of its requests were refused`],
       [isKept || row?.generation === 1, `it caused ${row?.generation} refreshes`],
       [
-        isKept ? calls.length === 1 : calls.length >= 2,
+        isKept ? calls.length === 1 : calls.length >= 2 * count,
         `it ran the command ${calls.length} times: ${calls.join('; ')}`,
       ],
+      [count === 1 || slowestMs <= tokenMsMax, `a token came after ${slowestMs} ms`],
     ]
     return { name, failures: verdicts.flatMap(([isSo, otherwise]) => (isSo ? [] : [otherwise])) }
   } catch (error) {
@@ -106,16 +118,22 @@ async function logIn(program: string, { gateway }: Place, options: Options): Pro
   if (said.code !== 0) throw new Error(`auth login failed: ${said.stdout} ${said.stderr}`)
 }
 
-/** The command as an installed one. Its first call prints what the agent has held for an hour; later ones are the real command. */
+/**
+ * The command as an installed one. The first call of each agent prints what it has held for an hour; later ones are the real command,
+ * whose times in ms are in the file `took`.
+ */
 function putCommand({ gateway, home, env }: Place, { access, refresh }: TestSession, isKept = false): string {
   const bin = join(home, 'bin')
   const folder = join(env['XDG_STATE_HOME']!, 'triwire/sign-ins')
   for (const path of [bin, folder]) mkdirSync(path, { recursive: true })
   const [calls, command] = [join(home, 'calls'), join(bin, 'triwire')]
-  const first = isKept ? '' : `[ $(wc -l < '${calls}') -gt 1 ] || { echo ${access}; exit; }\n`
-  const real = `exec '${process.execPath}' '${cli}' "$@"`
-  writeFileSync(calls, '')
-  writeFileSync(command, `#!/bin/sh\necho "$*" >> '${calls}'\n${first}${real}\n`)
+  const took = join(home, 'took')
+  const met = `'${home}/met-'"$${agentVariable}"`
+  const expired = isKept ? '' : `[ -e ${met} ] || { touch ${met}; echo ${access}; exit; }`
+  const real = `began=$(date +%s%N)\n'${process.execPath}' '${cli}' "$@"\ncode=$?`
+  const end = `echo $((($(date +%s%N) - began) / 1000000)) >> '${took}'\nexit $code`
+  for (const path of [calls, took]) writeFileSync(path, '')
+  writeFileSync(command, `#!/bin/sh\necho "$*" >> '${calls}'\n${expired}\n${real}\n${end}\n`)
   chmodSync(command, 0o700)
   const nowMs = Date.now()
   const times = { obtained_ms: nowMs - 3_600_000, expires_ms: isKept ? nowMs + 3_600_000 : nowMs - 1 }
