@@ -1,4 +1,4 @@
-/** A token: up to eight Latin letters or digits with a space before them, another character, or white space. */
+/** A token is white space, one to eight Latin letters or digits, or one other character. The last two may follow a space. */
 const token = /\s?[A-Za-z0-9_\u00c0-\u024f]{1,8}|\s?[^\sA-Za-z0-9_\u00c0-\u024f]|\s+/gu
 
 /** Splits a text into the simulator's tokens. For English text their number is close to that of a real tokenizer. */

@@ -78,7 +78,7 @@ export class WayConnection implements Carrier {
   #flight: WayFlight | undefined
   /** How the body ends; undefined while a head is awaited. */
   #body: BodyEnd | undefined
-  /** The body is whole. A paused flight learns that when it resumes. */
+  /** Whether the body is whole. If reading is paused, the request learns this only when it resumes. */
   #isWhole = false
   /** Bytes that are not read yet. They are a part of a head, or wait until a paused flight resumes. */
   #ahead: Buffer | undefined

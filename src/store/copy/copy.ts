@@ -266,7 +266,7 @@ async function refuseOthers(source: CopySource, target: CopyTarget): Promise<voi
   const last = begun.filter(({ seq }) => seq > 0)
   for (const tails of slices(last)) {
     const rows = await source.readEntries(tails.map(({ accountId, seq }) => ({ accountId, after: seq - 1, upto: seq })))
-    // A digest covers all entries of its account up to its own, so comparing the last digest is enough.
+    // The digest of an entry covers all earlier entries of its account, so comparing the last digests is enough.
     if (tails.some(({ digest }, at) => rows[at]?.['digest'] !== digest)) throw refusal
   }
 }

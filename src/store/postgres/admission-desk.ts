@@ -43,8 +43,8 @@ const accountsMax = 16
 const toldMax = 2_000
 
 /**
- * How long, in ms, changed figures of an account wait for its next ask. They are sent with that ask, or alone after
- * this time.
+ * Changed figures of an account are sent to the database with the next request for a share of its credit. Without such a
+ * request they are sent alone after this time, in ms.
  */
 const idleMs = 2_000
 

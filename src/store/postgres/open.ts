@@ -36,7 +36,7 @@ const closeMs = 4_000
 
 /**
  * Opens a server's side of a database that replicas share. The promise resolves after a first commit, or as soon as it
- * is clear that the database cannot be reached. In that case the store is ready once the database was reached.
+ * is clear that the database cannot be reached. In that case the store becomes ready later, when the database is first reached.
  * @throws StoreError if the database cannot be used, or another server uses `stateDir`
  */
 export async function openPostgresStore(options: PostgresOptions): Promise<ServerStore> {

@@ -197,7 +197,7 @@ function readRefusal(httpStatus: number, text: string): Fault {
   try {
     body = parseUpstreamJson(bodyText)
   } catch {
-    // Truncated JSON is no sentence. A 404 in plain text comes from a router that does not know our path. The client
+    // Truncated JSON is not a sentence for the client. A 404 in plain text comes from a router that does not know our path. The client
     // did not cause it, so the text is ignored.
     const isSentence = httpStatus !== 404 && /^\s*[^\s<{["]/.test(bodyText)
     return { kind: kindOfStatus(httpStatus), status: httpStatus, text: isSentence ? wordsOf(bodyText.trim()) : '' }
