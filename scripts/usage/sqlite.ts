@@ -60,7 +60,7 @@ async function fill(path: string, folder: string, entries: number): Promise<void
   steps.end('counted')
   store.close()
   const checked = new DatabaseSync(path, { readBigInts: true, readOnly: true })
-  steps.endCheck(createRun(checked)(findUsageDifferences(createDialect())))
+  steps.endCheck(createRun(checked)(findUsageDifferences(createDialect(), 5_000)))
   checked.close()
   console.log(`SQLite, ${entries} entries: ${steps.said()}, ${Math.round(statSync(path).size / 1_048_576)} MB in all`)
 }

@@ -2,7 +2,13 @@ import { isAway } from '../../accounts/archive.ts'
 import { createCalendar, quarterMs } from '../../accounts/calendar.ts'
 import { findDifferences, findKeyDifferences } from '../../accounts/usage/check.ts'
 import type { UsageState } from '../../accounts/usage/question.ts'
-import { type SumRow, sumColumns, type UsageTable, usageTables } from '../../accounts/usage/rollup.ts'
+import {
+  type SummedEntries,
+  type SumRow,
+  sumColumns,
+  type UsageTable,
+  usageTables,
+} from '../../accounts/usage/rollup.ts'
 import { isHere, readArchives, readAwaySums } from './archives.ts'
 import type { Dialect, Put } from './dialect.ts'
 import { countsWithin } from './entries.ts'
@@ -15,10 +21,15 @@ import { createWords } from './words.ts'
  * Compares the figures for reports with the entries that were summed, which are all entries up to the mark of their
  * account (ruling C9). Figures that are still kept are compared by day. The total costs of keys are compared by
  * account. Each comparison reads the data of one moment.
+ * @param pageMax the most entries that a statement reads, so that it ends in time however many there are
  * @param progress called with a sentence about the current comparison
  * @returns the differences as sentences
  */
-export function* findUsageDifferences(dialect: Dialect, progress?: (words: string) => void): StoreStep<string[]> {
+export function* findUsageDifferences(
+  dialect: Dialect,
+  pageMax: number,
+  progress?: (words: string) => void,
+): StoreStep<string[]> {
   const { schema, ends, isShared } = dialect
   const words = createWords(dialect)
   const state = yield* readUsageState(dialect)
@@ -63,17 +74,32 @@ export function* findUsageDifferences(dialect: Dialect, progress?: (words: strin
     if ((yield* readUsageState(dialect)).timeZone !== timeZone) return []
     const marked = `${schema}.entries e JOIN ${schema}.sums_marks m ON m.account_id = e.account_id AND e.seq <= m.seq`
     const within = (column: string) => (put: Put) => `${column} >= ${put(from)} AND ${column} < ${put(to)}`
-    const counted = (put: Put) => {
-      const [first, end] = [from, to].map((quarter) => `CAST(${put(quarter)} AS bigint) * 900000`)
-      return countsWithin(schema, first, end).join(' AND ')
-    }
     const rows = {
       sums_h: yield* readRows('sums_h', within('hour')),
       sums_d: yield* readRows('sums_d', within('day')),
       sums_t: yield* readRows('sums_t', within('day')),
     }
-    const entries = yield* ask(dialect, (put) => selectSummed(schema, marked, counted(put)))
+    const entries: SummedEntries[] = []
+    for (let [startMs, endMs] = [from * quarterMs, to * quarterMs]; startMs < endMs; ) {
+      const nextMs = yield* findPageEnd(startMs, endMs)
+      const counted = (put: Put) => {
+        const [first, end] = [startMs, nextMs].map((ms) => `CAST(${put(ms)} AS bigint)`)
+        return countsWithin(schema, first, end).join(' AND ')
+      }
+      entries.push(...((yield* ask(dialect, (put) => selectSummed(schema, marked, counted(put)))) as SummedEntries[]))
+      startMs = nextMs
+    }
     return findDifferences({ from, to, entries, rows }, calendar)
+  }
+
+  /** Finds the time before which, from `startMs` on, about `pageMax` entries were posted. It is at most `endMs`. */
+  function* findPageEnd(startMs: number, endMs: number): StoreStep<number> {
+    const beyond = yield* askOne(
+      dialect,
+      (put) => `SELECT e.posted_ms AS ms FROM ${schema}.entries e
+        WHERE e.posted_ms >= ${put(startMs)} AND e.posted_ms < ${put(endMs)} ORDER BY e.posted_ms LIMIT 1 OFFSET ${pageMax}`,
+    )
+    return beyond ? Math.max(Number(beyond['ms']), startMs + 1) : endMs
   }
 
   function* checkKeys(accountId: string): StoreStep<string[]> {
@@ -85,8 +111,14 @@ export function* findUsageDifferences(dialect: Dialect, progress?: (words: strin
     )
     const { seq, mark, id } = end as { seq: bigint; mark: bigint; id: number | bigint | null }
     const here = away.length > 0 ? ` AND ${isHere(schema)}` : ''
-    const below = (put: Put) => `e.account_id = ${put(accountId)} AND e.seq <= ${put(mark)}${here}`
-    const entries = yield* ask(dialect, (put) => selectSummed(schema, `${schema}.entries e`, below(put), []))
+    const entries: SummedEntries[] = []
+    for (let from = 0n; from < BigInt(mark); from += BigInt(pageMax)) {
+      const until = from + BigInt(pageMax)
+      const page = (put: Put) =>
+        `e.account_id = ${put(accountId)} AND e.seq > ${put(from)} AND e.seq <= ${put(until < mark ? until : mark)}${here}`
+      const summed = yield* ask(dialect, (put) => selectSummed(schema, `${schema}.entries e`, page(put), []))
+      entries.push(...(summed as SummedEntries[]))
+    }
     if (away.length > 0) entries.push(...(yield* readAwaySums(dialect, accountId)))
     const rows = id === null ? [] : yield* readRows('sums_k', (put) => `account = ${put(id)}`)
     return findKeyDifferences(accountId, entries, rows, { mark, seq })

@@ -29,7 +29,7 @@ type PagedTable = { table: string; columns: string; joins?: string; order: reado
 
 /** The parts of a verification that differ between our databases. */
 export type VerifyDialect = {
-  /** The most rows in one page. */
+  /** The most rows in one page, and the most entries that one statement sums. */
   pageMax: number
   /** A value that sorts before the ids of all entries. */
   lowestId: SqlValue
@@ -97,7 +97,7 @@ export function* verifyLedger(
   })
   yield* eachPage(verified.accounts, [''], readIdle)
   if (isShared) yield* eachPage(verified.references, [''], findLost)
-  note(yield* findUsageDifferences(dialect, options.progress))
+  note(yield* findUsageDifferences(dialect, verified.pageMax, options.progress))
   if (archives.length > 0)
     yield* eachPage(verified.archived.table, verified.archived.first, (rows) => {
       for (const row of rows) verification.checkIndex(readArchivedEntry(row))
