@@ -57,8 +57,8 @@ so are the figures that LangChain shows for JSON answers.
 
 ${table(cells)}
 
-On chat and responses, Qwen Code does not ask unknown models for reasoning. On messages, Copilot asks models of other wires for
-reasoning only in its first turn. The thinking of these models has no signature, so Copilot cannot send it back.
+On chat and responses, Qwen Code does not ask unknown models for reasoning. Copilot on the messages wire asks
+translated models for reasoning only in the first turn of a conversation. The thinking of these models has no signature, so Copilot cannot send it back.
 
 ## When the model fails once
 
