@@ -91,7 +91,7 @@ function routesOf(made: LitellmMaking, priced: readonly DeploymentFigures[]): Im
   )
   const places = new Map<
     string,
-    Omit<ImportRoute, 'name' | 'model'> & { first: DeploymentFigures; accounts: SourceFields[] }
+    Omit<ImportRoute, 'name' | 'model'> & { first: DeploymentFigures; accounts: SourceFields[]; members: number[] }
   >()
   for (const [at, one] of priced.entries()) {
     const { deployment, way } = one
@@ -110,13 +110,22 @@ function routesOf(made: LitellmMaking, priced: readonly DeploymentFigures[]): Im
     const place = JSON.stringify([way.upstream, way.model, headers, priority, profile])
     const there = places.get(place)
     const account = accountOf(made, deployment, way)
-    if (!there) places.set(place, { first: one, accounts: [account], weight, priority, headers, profile })
+    if (!there)
+      places.set(place, { first: one, accounts: [account], members: [at], weight, priority, headers, profile })
     else {
       there.weight += weight
+      there.members.push(at)
       if (!there.accounts.some((other) => JSON.stringify(other) === JSON.stringify(account)))
         there.accounts.push(account)
     }
   }
+  for (const { members } of places.values())
+    if (new Set(members.map((at) => weights[at])).size > 1)
+      for (const at of members)
+        for (const key of ['weight', ...rateKeys]) {
+          const path = `${priced[at]!.deployment.path}.litellm_params.${key}`
+          if (made.report.get(path)?.fate === 'carried') made.overrule(path, evenly)
+        }
   const least = places.size > 1 ? [...places.values()].map(({ weight }) => weight).reduce(commonDivisor) : 0
   const used = new Set<string>()
   return [...places.values()].map(({ first, accounts, weight, priority, headers, profile }) => ({
@@ -130,6 +139,9 @@ function routesOf(made: LitellmMaking, priced: readonly DeploymentFigures[]): Im
 }
 
 const rateKeys = ['rpm', 'tpm'] as const
+
+const evenly =
+  'the keys of one upstream get equal shares of its requests: for other shares, make an upstream for each key, with a `weight`'
 
 /** Returns the weights of routes. LiteLLM's strategy simple-shuffle uses `weight`, or else `rpm`, or else `tpm`. */
 function weightsOf(made: LitellmMaking, deployments: readonly Deployment[]): number[] {

@@ -56,6 +56,21 @@ for (const { name, file, models, left = [], check } of rows)
     assert.ok(settings.every(({ why }) => why !== ''))
   })
 
+const sonnet = 'anthropic/claude-sonnet-5-5'
+const deployment = (name: string, params: Entry) => ({ model_name: name, litellm_params: { model: sonnet, ...params } })
+
+test('issue 50 import litellm lists rates that differ between keys of one upstream, and not equal ones', () => {
+  const leftOf = (...rates: number[]) => {
+    const keyed = rates.map((rpm, at) => deployment('m', { api_key: `os.environ/K${at}`, rpm }))
+    const { settings } = convertLitellm({ model_list: keyed }, { today })
+    return settings.flatMap(({ setting, fate }) => (fate === 'left' ? [setting] : []))
+  }
+  const rpm = (at: number) => `model_list[${at}].litellm_params.rpm`
+  assert.deepEqual(leftOf(100, 50), [rpm(0), rpm(1)])
+  assert.deepEqual(leftOf(100, 100, 50), [rpm(0), rpm(1), rpm(2)])
+  assert.deepEqual(leftOf(100, 100), [])
+})
+
 test('issue 50 import litellm carries or replaces at least 90 % of the settings of twenty configurations, and lists the rest', () => {
   const shapes = rows.filter(({ isEdge }) => !isEdge)
   const all = shapes.flatMap(({ file }) => convertLitellm(parse(file), { today }).settings)
