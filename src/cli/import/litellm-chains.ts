@@ -55,7 +55,7 @@ function findFallbacks(made: LitellmMaking, names: ReadonlySet<string>): Map<str
       made.note(
         path,
         'left',
-        `in part: ${wanted.filter((one) => !known.includes(one)).join(', ')} was left out, or is not in model_list`,
+        `${known.length > 0 ? 'in part: ' : ''}${wanted.filter((one) => !known.includes(one)).join(', ')} was left out, or is not in model_list`,
       )
     else if (chain.length > 3) made.note(path, 'left', 'in part: a chain has at most four models')
     else made.note(path, 'carried', 'a chain')

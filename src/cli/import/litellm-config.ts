@@ -172,14 +172,16 @@ function groupsOf(made: LitellmMaking, name: string, deployments: readonly Deplo
     })
     const dearest = dearestOf(read)
     if (dearest === undefined) {
-      for (const { deployment } of read) made.leave(deployment, unpriced)
+      for (const { deployment } of read) made.leave(deployment, made.options.unpriced ?? unpriced)
       return []
     }
-    for (const { deployment, figures } of read)
+    for (const { deployment, figures } of read) {
+      for (const note of figures.notes) made.notes.add(note)
       if (!figures.prices)
         made.notes.add(
           `${name}: the price of ${deployment.figureNames[0]} is not known; that of the other deployments is taken.`,
         )
+    }
     const priced = read
     const id = byWire.size === 1 || wire === wires[0] ? name : `${name}-${wire}`
     return [{ id, name, wire, entry: entryOf(made, wire, priced, dearest) }]

@@ -3,8 +3,13 @@ import { readPriceFile, toDecimal } from '../catalog/price-files.ts'
 import { type DeploymentWay, presetOfProvider } from './litellm-places.ts'
 import { countOf, type Deployment, type LitellmMaking, type SourceFields } from './litellm-settings.ts'
 
-/** The limits and prices of a deployment. `prices` is undefined if no price is known. */
-export type ImportFigures = { maxOutput: number; window: number | undefined; prices: ImportPrices | undefined }
+/** The limits and prices of a deployment. `prices` is undefined if no price is known. `notes` say what was assumed. */
+export type ImportFigures = {
+  maxOutput: number
+  window: number | undefined
+  prices: ImportPrices | undefined
+  notes: readonly string[]
+}
 
 /** Prices in the form of our file: one row, or a list of rows by time. */
 export type ImportPrices = PriceTexts | readonly PriceTexts[]
@@ -27,9 +32,11 @@ export function figuresOf(
   const lookedUp = written || isOwn ? undefined : (listed?.prices ?? known?.prices?.texts)
   const free = isOwn || made.options.isUnpricedFree ? { input: '0', output: '0' } : undefined
   const prices = written ?? lookedUp ?? free
+  const notes: string[] = []
   if (lookedUp && !listed?.prices && !ofOwn)
-    made.notes.add(`${name}: its price at ${provider} is not known here; that of ${known!.id} at its maker is taken.`)
-  if (prices === free && !isOwn) made.notes.add(`${name}: no price is known; it costs nothing.`)
+    notes.push(`${name}: its price at ${provider} is not known here; that of ${known!.id} at its maker is taken.`)
+  if (lookedUp && made.options.lookedUpNote) notes.push(`${name}: ${made.options.lookedUpNote}`)
+  if (prices === free && !isOwn) notes.push(`${name}: no price is known; it costs nothing.`)
   const outputs = [
     { path: `${path}.model_info.max_output_tokens`, value: info['max_output_tokens'] },
     { path: '', value: listed?.maxOutputTokens ?? known?.maxOutputTokens },
@@ -39,7 +46,7 @@ export function figuresOf(
   ].map((one) => ({ ...one, value: countOf(one.value) }))
   const output = outputs.find(({ value }) => value !== undefined)
   if (output?.path) made.note(output.path, 'carried', 'max_output_tokens')
-  if (!output) made.notes.add(`${name}: its most output tokens are not known; ${usualOutput} are assumed.`)
+  if (!output) notes.push(`${name}: its most output tokens are not known; ${usualOutput} are assumed.`)
   made.note(`${path}.model_info.max_tokens`, 'replaced', 'max_output_tokens is known more exactly')
   const inputs = countOf(info['max_input_tokens'])
   if (inputs !== undefined) made.note(`${path}.model_info.max_input_tokens`, 'carried', 'context_window')
@@ -49,6 +56,7 @@ export function figuresOf(
     maxOutput: output?.value ?? usualOutput,
     window,
     prices: prices && calls ? withCalls(prices, calls) : prices,
+    notes,
   }
 }
 

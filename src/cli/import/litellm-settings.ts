@@ -13,6 +13,10 @@ export type LitellmOptions = {
   listed?: readonly ListedModel[]
   /** Whether models without a known price are free. If not, only those on the operator's servers are kept. */
   isUnpricedFree?: boolean
+  /** Why a model without a price is left out. Default: the reason in the words of LiteLLM's file. */
+  unpriced?: string
+  /** A note for each model whose price comes from a preset or from `listed`. Default: none. */
+  lookedUpNote?: string
 }
 
 /** An entry of `model_list` that our gateway can reach. */

@@ -22,7 +22,7 @@ export async function importOneApi(
   refuseToReplace(options)
   const tables = readOneApi(file)
   const { source, channelOf, settings } = modelListOf(tables, dialect)
-  const converted = convertLitellm(source, pricingOf(options))
+  const converted = convertLitellm(source, { ...pricingOf(options), unpriced, lookedUpNote })
   const report = [...settings, ...channelsOf(converted.settings, channelOf, source.model_list)]
   if (!('catalog' in converted.config))
     throw new Error(`no channel of ${file} can be carried:\n${listText('channels', report, [])}`)
@@ -40,6 +40,11 @@ export async function importOneApi(
     command,
   )
 }
+
+const unpriced =
+  'no price is known: set both ModelRatio and CompletionRatio of the model in the options, or name a price file with --prices'
+const lookedUpNote =
+  'the options lack its ModelRatio or CompletionRatio, so its price is that of a preset or of --prices.'
 
 /** Reports models of channels. Settings of LiteLLM's form that the person's file does not have are left out. */
 function channelsOf(

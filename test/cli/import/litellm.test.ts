@@ -71,6 +71,27 @@ test('issue 50 import litellm lists rates that differ between keys of one upstre
   assert.deepEqual(leftOf(100, 100), [])
 })
 
+test('issue 50 import litellm lists fallbacks to a model that was left out, and assumes nothing about that model', () => {
+  const source = {
+    model_list: [deployment('m', {}), deployment('n', {}), deployment('odd', { model: 'openai/odd', rpm: 5 })],
+    router_settings: { fallbacks: [{ m: ['odd'] }, { n: ['m', 'odd'] }, { odd: ['m'] }] },
+  }
+  const { settings, notes } = convertLitellm(source, { today })
+  assert.deepEqual(
+    settings.flatMap(({ setting, fate, why }) => (fate === 'left' && setting.startsWith('router') ? [why] : [])),
+    [
+      'odd was left out, or is not in model_list',
+      'in part: odd was left out, or is not in model_list',
+      'the model was left out, or is not in model_list',
+    ],
+  )
+  assert.deepEqual(notes, [])
+  assert.deepEqual(convertLitellm(source, { today, isUnpricedFree: true }).notes, [
+    'odd: no price is known; it costs nothing.',
+    'odd: its most output tokens are not known; 8192 are assumed.',
+  ])
+})
+
 test('issue 50 import litellm carries or replaces at least 90 % of the settings of twenty configurations, and lists the rest', () => {
   const shapes = rows.filter(({ isEdge }) => !isEdge)
   const all = shapes.flatMap(({ file }) => convertLitellm(parse(file), { today }).settings)

@@ -246,6 +246,31 @@ test('issue 50 import one-api accepts JSON of the tables, and refuses other inpu
   assert.match((await ask('gone.db')).stderr, /gone\.db.*ENOENT/)
 })
 
+test('issue 50 import one-api lists each model whose price is not of the tables, in words of one-api', async () => {
+  const cwd = testFolder('one-api')
+  mkdirSync(cwd, { recursive: true })
+  const tables = {
+    channels: [{ id: 1, type: 36, key: 'k', name: 'ds', models: 'deepseek-flash,both,half' }],
+    options: [
+      { key: 'ModelRatio', value: '{"deepseek-flash": 5, "both": 1, "half": 1}' },
+      { key: 'CompletionRatio', value: '{"both": 2}' },
+    ],
+  }
+  writeFileSync(join(cwd, 't.json'), JSON.stringify(tables))
+  const words = ['import', 'one-api', 't.json', '--output', 'o.yaml', '--dry-run']
+  const { stdout } = await runWarm(words, { cwd })
+  assert.match(
+    stdout,
+    /\n {2}deepseek-flash: the options lack its ModelRatio or CompletionRatio, so its price is that of/,
+  )
+  assert.match(stdout, /\n {2}channel ds \(1\), model half: no price is known: set both ModelRatio and CompletionRatio/)
+  assert.doesNotMatch(stdout, /both: the options|half: no price is known; it costs nothing|model_info|LiteLLM/)
+  assert.match(
+    (await runWarm([...words, '--unpriced-free'], { cwd })).stdout,
+    /half: no price is known; it costs nothing/,
+  )
+})
+
 test('issue 50 a token without models of its own may use those of the group of its user', () => {
   const channels = [
     { id: 1, type: 1, models: 'a,b', group: 'default' },
