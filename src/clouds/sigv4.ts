@@ -3,7 +3,7 @@ import { createHmac, hash } from 'node:crypto'
 /** Credentials that sign for an account of AWS. Temporary credentials also have a token. */
 export type AwsCredentials = { id: string; secret: string; token?: string }
 
-/** The scope of a signature without the day. The day is that of signing. */
+/** The scope of a signature, without its day, which is the day of the signing. */
 export type SigningPlace = { region: string; service: string }
 
 /** A request as it is sent. `path` has its query and is percent-encoded. In `headers`, each value follows its name. */

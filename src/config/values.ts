@@ -178,7 +178,7 @@ export function keyHeaderMistake(name: string): string | undefined {
   return isOther ? 'must not be a header that means something else' : undefined
 }
 
-/** Headers that the gateway sets itself in requests to a collector. The operator sets the headers with credentials. */
+/** Headers that the gateway sets itself in requests to a collector. Headers with credentials come from the operator. */
 export const collectorHeaders: ReadonlySet<string> = new Set(fixedHeaders)
 
 /** Checks a header. @param taken names that the gateway sets itself */

@@ -15,7 +15,7 @@ export type Failed = {
   failure: Failure
   verdict: Verdict
   target: Target | undefined
-  /** The entry of a chain that failed, set if another entry was asked after it. */
+  /** The chain's entry that failed. It is set if another entry of the chain was asked afterwards. */
   of?: { model: Model; exchange: Exchange }
 }
 

@@ -70,7 +70,7 @@ export type Simulator = {
 }
 
 const wires: Record<SimulatorWire, WireFormat> = { messages, chat, responses }
-/** The status for `cut.how: error` if the answer is not a stream. */
+/** The status of an answer that a script ends by `cut.how: error`, if the answer is not a stream. */
 const failureStatus = 500
 
 /**

@@ -12,7 +12,7 @@ export type ThinkTags = { open: string; close: string; implicitOpen: boolean }
  * (BUG-6). Then the thought in the field is shown, and the text between the tags is dropped. Three rules apply to this
  * field:
  * - A piece of the field does not end the text block.
- * - After another thought in the field, the text may begin with tags again.
+ * - After a further thought in the field, the text may begin with tags again.
  * - After any thought in the field, tags may also stand in the middle of the text. Such tags count only if the text
  *   between them repeats that thought.
  */

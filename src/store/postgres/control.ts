@@ -174,7 +174,8 @@ export class ClockDesk implements Desk {
   async onBeat(session: Transaction): Promise<void> {
     const nowMs = await run(session, readNowMs(dialect))
     if (!this.watch.isDue(nowMs)) return
-    // A clock that is right needs no confirmation. So a lock of the audit trail does not keep a server from its database.
+    // Confirmations of the clock are in the audit trail. If the clock is right, the trail is not read, so that a lock of the
+    // trail does not keep a server from its database.
     const isWithConfirmed = !this.watch.believes(nowMs)
     const askedMs = Date.now()
     const facts = await run(session, readClock(dialect, isWithConfirmed))

@@ -13,7 +13,7 @@ import { codeOf } from './trouble.ts'
 
 type UsageDeskOptions = { url: string; patienceMs: number; reporting: Reporting; say: Say; clock: Believed }
 
-/** The part of the clock watch that tells whether figures may be deleted by the database's clock (ruling Y15). */
+/** The part of the clock watch that tells whether the database's clock is right, so that old figures may be deleted (Y15). */
 type Believed = Pick<ClockWatch, 'isBelieved'>
 
 /** The longest time of a statement, in ms. Recomputing the days of a large store takes long. */

@@ -341,7 +341,7 @@ export function* moveArchive(
   }
 }
 
-/** Reads sealed rows of a month, one page of accounts. */
+/** Reads one page of the seals of a month. A month has one seal (a row of sums) for each account. */
 export function* pageSeals(dialect: Dialect, month: string, afterId: string): StoreStep<Seal[]> {
   const rows = yield* ask(
     dialect,

@@ -32,7 +32,7 @@ export const contentDeltas: Readonly<Record<string, { blocks: RegExp; member: st
 export type StartContent = {
   /** The members to empty, with their empty values as JSON. */
   emptied: Map<string, string>
-  /** Content to send right after the start. Kept until a delta of the upstream has been compared with it. */
+  /** Content that is sent right after the start. It is remembered until a delta of the upstream was compared with it. */
   deltas: ContentDelta[]
   /** Whole arguments of a call as the model wrote them. They count if no delta brings arguments (ruling Y4). */
   input: string

@@ -23,7 +23,7 @@ import { readTurns } from './decode-turns.ts'
 import { echoOf } from './echo.ts'
 import { responsesFields } from './fields.ts'
 
-/** The keys of schemas, arguments of calls, and texts. Their values are kept as source text. */
+/** The JSON keys whose values are kept as source text: schemas, arguments of calls, and texts. */
 export const keptKeys: KeptKeys = {
   containers: ['parameters', 'schema', 'arguments'],
   texts: ['text', 'content', 'instructions', 'input', 'output', 'description', 'arguments'],
