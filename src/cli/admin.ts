@@ -41,10 +41,13 @@ export async function askServer(
     const asked = { token: await findToken(command), method, fields, certFile: adminTls?.certFile }
     return await ask(`${origin}${path}`, asked)
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    const why = code || message
+    const { code, message, name } = error as NodeJS.ErrnoException
+    if (name === 'TimeoutError')
+      return {
+        trouble: `the server on ${origin} did not answer in ${patienceMs / 1_000} s: it is busy or stuck. Read its log, or name another address with --admin-listen`,
+      }
     return {
-      trouble: `no server answers on ${origin} (${why}): start it with triwire serve, or say where its admin listener is with --admin-listen, TRIWIRE_ADMIN_LISTEN or admin_listen in the configuration`,
+      trouble: `no server answers on ${origin} (${code || message}): start it with triwire serve, or say where its admin listener is with --admin-listen, TRIWIRE_ADMIN_LISTEN or admin_listen in the configuration`,
     }
   }
 }
