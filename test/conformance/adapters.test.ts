@@ -106,8 +106,8 @@ test('a gateway that cannot be started, or is killed, is reported as one that en
 
 test('a gateway is ready when it answers, not when it only tries whether its port is free', async () => {
   const { origin, stop } = await startProgram({ folder: testFolder('trying'), signal }, ({ port }) => {
-    const code = `const tried = require('node:net').createServer((socket) => socket.destroy()).listen(${port}, '127.0.0.1')
-setTimeout(() => tried.close(() => setTimeout(() => { ${server}.listen(${port}, '127.0.0.1') }, 300)), 300)`
+    const code = `const tried = require('node:net').createServer().listen(${port}, '127.0.0.1')
+tried.once('connection', (socket) => { socket.destroy(); tried.close(() => { ${server}.listen(${port}, '127.0.0.1') }) })`
     return { command: [process.execPath, '-e', code] }
   })
   atEnd(stop)
