@@ -56,7 +56,10 @@ function checkout(name: string): string {
   const named = security.replace(/^- Contact:.*$/m, '- Contact: security@triwire.example')
   writeFileSync(join(folder, 'SECURITY.md'), `${named}\n${pem}`)
   const author = ['-c', 'user.name=trial', '-c', 'user.email=trial@triwire.example']
-  must(['git', ...author, 'commit', '--quiet', '--all', '--message', 'Name a contact and a key'], { cwd: folder })
+  // The notes name the commit. With one date for both checkouts, both make the same commit.
+  const date = '2026-01-01T00:00:00Z'
+  const commit = ['commit', '--quiet', '--all', '--message', 'Name a contact and a key', '--date', date]
+  must(['env', `GIT_COMMITTER_DATE=${date}`, 'git', ...author, ...commit], { cwd: folder })
   return folder
 }
 
