@@ -3,7 +3,7 @@ import { createBooks } from '../../src/accounts/books.ts'
 import { openPostgresBooks } from '../../src/store/postgres/books.ts'
 import { type Database, openDatabase } from '../../src/store/postgres/database.ts'
 import { createFolding } from '../../src/store/postgres/fold.ts'
-import { dialect, run } from '../../src/store/postgres/run.ts'
+import { dialect, run, sliceSizes } from '../../src/store/postgres/run.ts'
 import { findUsageDifferences } from '../../src/store/sql/usage-check.ts'
 import { startPostgres } from '../../test/support/postgres.ts'
 import {
@@ -74,7 +74,7 @@ async function fill(url: string, folder: string, entries: number): Promise<void>
   await database.query('VACUUM ANALYZE')
   steps.end('counted')
   const findings: string[] = []
-  for (const finding of await run(database, findUsageDifferences(dialect, 5_000))) findings.push(finding)
+  for (const finding of await run(database, findUsageDifferences(dialect, sliceSizes.verifyMax))) findings.push(finding)
   steps.endCheck(findings)
   const [size] = await database.query('SELECT pg_database_size(current_database()) AS bytes')
   console.log(

@@ -3,11 +3,12 @@ import type { DayShift } from '../../accounts/day-shifts.ts'
 import type { EntryFilter, EntryPlace, Grouping, ListedEntry, Total } from '../../accounts/entries.ts'
 import { readCounters, readEntry, type VerifiedEntry } from '../../accounts/entry-row.ts'
 import type { Dialect, SqlValue, Statement } from './dialect.ts'
+import { rowsOf, type StoreStep } from './step.ts'
 
 const dayMs = 86_400_000
 
 /** A part of the entries in the order of `column`. Its values are above `after`, and at most `through`. */
-export type Slice = { column: 'posted_ms' | 'seq'; after?: bigint | undefined; through?: bigint | undefined }
+type Slice = { column: 'posted_ms' | 'seq'; after?: bigint | undefined; through?: bigint | undefined }
 
 /**
  * SQL: the time at which an entry `e` counts. That is its posting time, unless a correction changed it (ruling C15).
@@ -33,7 +34,7 @@ export function countsWithin(schema: string, from: string | undefined, until: st
   ]
 }
 
-export type Direction = 'oldest' | 'newest'
+type Direction = 'oldest' | 'newest'
 
 /** Selects entries `e` with the names of their accounts and keys; `readListed` reads the rows. */
 export function selectNamed(dialect: Dialect): string {
@@ -84,7 +85,7 @@ export function selectSums(
   return { text: parts.join(' '), values }
 }
 
-export function conditions(
+function conditions(
   { schema, parameter }: Dialect,
   { accountId, keyIds, model, sinceMs, untilMs }: EntryFilter,
   slice?: Slice | undefined,
@@ -106,8 +107,7 @@ export function conditions(
   if (model !== undefined) parts.push(`e.model = ${put(model)}`)
   const bound = (ms: number | undefined) => (ms === undefined ? undefined : `CAST(${put(ms)} AS bigint)`)
   parts.push(...countsWithin(schema, bound(sinceMs), bound(untilMs)))
-  if (slice?.after !== undefined) parts.push(`e.${slice.column} > ${put(slice.after)}`)
-  if (slice?.through !== undefined) parts.push(`e.${slice.column} <= ${put(slice.through)}`)
+  if (slice) parts.push(...inSlice(slice, put))
   if (beyond) {
     const [sign, { postedMs, accountId: id, seq }] = [beyond.first === 'newest' ? '<' : '>', beyond]
     if (accountId !== undefined) parts.push(`e.seq ${sign} ${put(seq)}`)
@@ -118,6 +118,54 @@ export function conditions(
     }
   }
   return { where: parts.length ? `WHERE ${parts.join(' AND ')}` : '', values }
+}
+
+/** Conditions for the entries `e` of a slice. */
+export function inSlice({ column, after, through }: Slice, put: (value: SqlValue) => string): string[] {
+  return [
+    ...(after === undefined ? [] : [`e.${column} > ${put(after)}`]),
+    ...(through === undefined ? [] : [`e.${column} <= ${put(through)}`]),
+  ]
+}
+
+/**
+ * Runs `work` on slices of the entries that may match a filter, until it returns false.
+ *
+ * In PostgreSQL, busy accounts leave a dead row with every debit. A long statement keeps these rows from being
+ * removed, and each debit would be slower than the one before. So more than a few entries are read in slices.
+ * @param size the number of entries in a slice, but entries with equal times stay together. Infinity: only one slice
+ */
+export function* eachSlice(
+  dialect: Dialect,
+  { accountId, sinceMs, untilMs }: EntryFilter,
+  size: number,
+  { first, beyond }: { first: Direction; beyond?: EntryPlace | undefined },
+  work: (slice: Slice) => StoreStep<boolean>,
+): StoreStep<void> {
+  const column = accountId === undefined ? 'posted_ms' : 'seq'
+  // An index has an account's entries by number, not by time. So slices ignore the filter's time; `work` checks it.
+  const filter = accountId === undefined ? { sinceMs, untilMs } : { accountId }
+  const [isOldest, order] = [first === 'oldest', `e.${column}${first === 'oldest' ? '' : ' DESC'}`]
+  let rest: Slice = { column, ...(beyond && startAfter(column, first, beyond)) }
+  while (size < Infinity) {
+    const { where, values } = conditions(dialect, filter, rest)
+    const text = `SELECT e.${column} AS place FROM ${dialect.schema}.entries e ${where} ORDER BY ${order} LIMIT 1 OFFSET ${size - 1}`
+    const [end] = yield* rowsOf({ text, values })
+    if (!end) break
+    const place = end['place'] as bigint
+    if (!(yield* work(isOldest ? { ...rest, through: place } : { ...rest, after: place - 1n }))) return
+    rest = isOldest ? { ...rest, after: place } : { ...rest, through: place - 1n }
+  }
+  yield* work(rest)
+}
+
+/**
+ * Returns the slice that begins at a place of a page. The page skips entries of the same time that come before the
+ * place.
+ */
+function startAfter(column: Slice['column'], first: Direction, { postedMs, seq }: EntryPlace): Partial<Slice> {
+  if (column === 'seq') return first === 'newest' ? { through: BigInt(seq - 1) } : { after: BigInt(seq) }
+  return first === 'newest' ? { through: BigInt(postedMs) } : { after: BigInt(postedMs - 1) }
 }
 
 /** SQL: the time at which an entry counts, in the reporting zone. The entry's day follows from it. */

@@ -3,7 +3,6 @@ import {
   addTotals,
   type EntryFilter,
   type EntryPage,
-  type EntryPlace,
   type FoundDebit,
   type Grouping,
   type ListedEntry,
@@ -13,16 +12,7 @@ import {
 import { readEntry, readPrices } from '../../accounts/entry-row.ts'
 import { findArchived, monthsAway, refuseAway } from './archives.ts'
 import { type Dialect, isOneOf, isText, type Put } from './dialect.ts'
-import {
-  conditions,
-  type Direction,
-  readListed,
-  readTotal,
-  type Slice,
-  selectEntries,
-  selectNamed,
-  selectSums,
-} from './entries.ts'
+import { eachSlice, readListed, readTotal, selectEntries, selectNamed, selectSums } from './entries.ts'
 import { ask, askOne, first, query, rowsOf, type StoreStep } from './step.ts'
 
 /** The numbers of entries to read, to sum and to verify in one statement. */
@@ -78,7 +68,7 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
     // A list that begins with the oldest entry needs the detached months. A list that begins with the newest entry ends
     // before these months.
     if (first === 'oldest') yield* refuseAway(dialect, filter.sinceMs, filter.untilMs)
-    yield* eachSlice(narrow, readMax, { first, beyond }, function* (slice) {
+    yield* eachSlice(dialect, narrow, readMax, { first, beyond }, function* (slice) {
       const rows = yield* rowsOf(selectEntries(dialect, narrow, first, { slice, limit, beyond }))
       for (const row of rows) entries.push(readListed(row))
       return entries.length < limit
@@ -91,42 +81,18 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
     yield* refuseAway(dialect, filter.sinceMs, filter.untilMs)
     const narrow = yield* narrowed(filter)
     const totals: Total[][] = []
-    yield* eachSlice(narrow ?? { keyIds: [] }, narrow ? sumMax : Infinity, { first: 'oldest' }, function* (slice) {
-      const rows = yield* rowsOf(selectSums(dialect, narrow ?? { keyIds: [] }, by, { slice, shifts }))
-      totals.push(rows.map((row) => readTotal(row, by)))
-      return true
-    })
+    yield* eachSlice(
+      dialect,
+      narrow ?? { keyIds: [] },
+      narrow ? sumMax : Infinity,
+      { first: 'oldest' },
+      function* (slice) {
+        const rows = yield* rowsOf(selectSums(dialect, narrow ?? { keyIds: [] }, by, { slice, shifts }))
+        totals.push(rows.map((row) => readTotal(row, by)))
+        return true
+      },
+    )
     return totals.length === 1 ? totals[0]! : addTotals(totals.flat(), by)
-  }
-
-  /**
-   * Runs `work` on slices of the entries that may match a filter, until it returns false.
-   *
-   * In PostgreSQL, busy accounts leave a dead row with every debit. A long statement keeps these rows from being
-   * removed, and each debit would be slower than the one before. So more than a few entries are read in slices.
-   * @param size the number of entries in a slice, but entries with equal times stay together. Infinity: only one slice
-   */
-  function* eachSlice(
-    { accountId, sinceMs, untilMs }: EntryFilter,
-    size: number,
-    { first, beyond }: { first: Direction; beyond?: EntryPlace | undefined },
-    work: (slice: Slice) => StoreStep<boolean>,
-  ): StoreStep<void> {
-    const column = accountId === undefined ? 'posted_ms' : 'seq'
-    // An index has an account's entries by number, not by time. So slices ignore the filter's time; `work` checks it.
-    const filter = accountId === undefined ? { sinceMs, untilMs } : { accountId }
-    const [isOldest, order] = [first === 'oldest', `e.${column}${first === 'oldest' ? '' : ' DESC'}`]
-    let rest: Slice = { column, ...(beyond && startAfter(column, first, beyond)) }
-    while (size < Infinity) {
-      const { where, values } = conditions(dialect, filter, rest)
-      const text = `SELECT e.${column} AS place FROM ${schema}.entries e ${where} ORDER BY ${order} OFFSET ${size} LIMIT 1`
-      const [end] = yield* rowsOf({ text, values })
-      if (!end) break
-      const place = end['place'] as bigint
-      if (!(yield* work(isOldest ? { ...rest, through: place } : { ...rest, after: place - 1n }))) return
-      rest = isOldest ? { ...rest, after: place } : { ...rest, through: place - 1n }
-    }
-    yield* work(rest)
   }
 
   /**
@@ -142,13 +108,4 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
     const rows = yield* ask(dialect, select)
     return rows.length === 1 ? { ...filter, accountId: rows[0]!['account_id'] as string } : filter
   }
-}
-
-/**
- * Returns the slice that begins at a place of a page. The page skips entries of the same time that come before the
- * place.
- */
-function startAfter(column: Slice['column'], first: Direction, { postedMs, seq }: EntryPlace): Partial<Slice> {
-  if (column === 'seq') return first === 'newest' ? { through: BigInt(seq - 1) } : { after: BigInt(seq) }
-  return first === 'newest' ? { through: BigInt(postedMs) } : { after: BigInt(postedMs - 1) }
 }

@@ -1,5 +1,6 @@
 import { isAway } from '../../accounts/archive.ts'
 import { createCalendar, quarterMs } from '../../accounts/calendar.ts'
+import type { EntryFilter } from '../../accounts/entries.ts'
 import { findDifferences, findKeyDifferences } from '../../accounts/usage/check.ts'
 import type { UsageState } from '../../accounts/usage/question.ts'
 import {
@@ -11,7 +12,7 @@ import {
 } from '../../accounts/usage/rollup.ts'
 import { isHere, readArchives, readAwaySums } from './archives.ts'
 import type { Dialect, Put } from './dialect.ts'
-import { countsWithin } from './entries.ts'
+import { countsWithin, eachSlice, inSlice } from './entries.ts'
 import { ask, askOne, inSnapshot, type StoreStep } from './step.ts'
 import { selectSummed } from './usage.ts'
 import { readUsageState } from './usage-keep.ts'
@@ -79,27 +80,29 @@ export function* findUsageDifferences(
       sums_d: yield* readRows('sums_d', within('day')),
       sums_t: yield* readRows('sums_t', within('day')),
     }
-    const entries: SummedEntries[] = []
-    for (let [startMs, endMs] = [from * quarterMs, to * quarterMs]; startMs < endMs; ) {
-      const nextMs = yield* findPageEnd(startMs, endMs)
-      const counted = (put: Put) => {
-        const [first, end] = [startMs, nextMs].map((ms) => `CAST(${put(ms)} AS bigint)`)
-        return countsWithin(schema, first, end).join(' AND ')
-      }
-      entries.push(...((yield* ask(dialect, (put) => selectSummed(schema, marked, counted(put)))) as SummedEntries[]))
-      startMs = nextMs
+    const period = { sinceMs: from * quarterMs, untilMs: to * quarterMs }
+    const counted = (put: Put) => {
+      const [since, until] = [period.sinceMs, period.untilMs].map((ms) => `CAST(${put(ms)} AS bigint)`)
+      return countsWithin(schema, since, until)
     }
+    const entries = yield* sumPages(marked, period, counted)
     return findDifferences({ from, to, entries, rows }, calendar)
   }
 
-  /** Finds the time before which, from `startMs` on, about `pageMax` entries were posted. It is at most `endMs`. */
-  function* findPageEnd(startMs: number, endMs: number): StoreStep<number> {
-    const beyond = yield* askOne(
-      dialect,
-      (put) => `SELECT e.posted_ms AS ms FROM ${schema}.entries e
-        WHERE e.posted_ms >= ${put(startMs)} AND e.posted_ms < ${put(endMs)} ORDER BY e.posted_ms LIMIT 1 OFFSET ${pageMax}`,
-    )
-    return beyond ? Math.max(Number(beyond['ms']), startMs + 1) : endMs
+  /** Sums the entries of a filter for which the conditions hold, page by page. A group may have a row of each page. */
+  function* sumPages(
+    from: string,
+    filter: EntryFilter,
+    conditions: (put: Put) => readonly string[],
+    by?: readonly string[],
+  ): StoreStep<SummedEntries[]> {
+    const summed: SummedEntries[] = []
+    yield* eachSlice(dialect, filter, pageMax, { first: 'oldest' }, function* (slice) {
+      const where = (put: Put) => [...conditions(put), ...inSlice(slice, put)].join(' AND ')
+      for (const row of yield* ask(dialect, (put) => selectSummed(schema, from, where(put), by))) summed.push(row)
+      return true
+    })
+    return summed
   }
 
   function* checkKeys(accountId: string): StoreStep<string[]> {
@@ -110,15 +113,12 @@ export function* findUsageDifferences(
         LEFT JOIN ${schema}.usage_words w ON w.kind = 'account' AND w.word = e.account_id WHERE e.account_id = ${put(accountId)}`,
     )
     const { seq, mark, id } = end as { seq: bigint; mark: bigint; id: number | bigint | null }
-    const here = away.length > 0 ? ` AND ${isHere(schema)}` : ''
-    const entries: SummedEntries[] = []
-    for (let from = 0n; from < BigInt(mark); from += BigInt(pageMax)) {
-      const until = from + BigInt(pageMax)
-      const page = (put: Put) =>
-        `e.account_id = ${put(accountId)} AND e.seq > ${put(from)} AND e.seq <= ${put(until < mark ? until : mark)}${here}`
-      const summed = yield* ask(dialect, (put) => selectSummed(schema, `${schema}.entries e`, page(put), []))
-      entries.push(...(summed as SummedEntries[]))
-    }
+    const below = (put: Put) => [
+      `e.account_id = ${put(accountId)}`,
+      `e.seq <= ${put(mark)}`,
+      ...(away.length > 0 ? [isHere(schema)] : []),
+    ]
+    const entries = yield* sumPages(`${schema}.entries e`, { accountId }, below, [])
     if (away.length > 0) entries.push(...(yield* readAwaySums(dialect, accountId)))
     const rows = id === null ? [] : yield* readRows('sums_k', (put) => `account = ${put(id)}`)
     return findKeyDifferences(accountId, entries, rows, { mark, seq })
