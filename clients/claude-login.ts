@@ -24,7 +24,7 @@ const config = {
 }
 
 /** Theme, gateway, and the trust of its address, whose default is no; then the account that was signed in, whose default is no too. */
-const keys = ['\r', '\r', '\x1b[A', '\r', '\x1b[A', '\r']
+export const loginKeys = ['\r', '\r', '\x1b[A', '\r', '\x1b[A', '\r']
 
 export async function runClaudeLogin(): Promise<Story> {
   const name =
@@ -34,23 +34,17 @@ export async function runClaudeLogin(): Promise<Story> {
   const { gateway, work, home, env } = place
   try {
     gateway.simulator.script(scripted, { reply: done })
-    mkdirSync(join(home, '.claude'), { recursive: true })
-    const settings = { forceLoginMethod: 'gateway', forceLoginGatewayUrl: gateway.url }
-    writeFileSync(join(home, '.claude/settings.json'), JSON.stringify(settings))
-    const opened = join(home, 'opened')
-    const browser = join(home, 'browser')
-    writeFileSync(browser, `#!/bin/sh\necho "$1" >> '${opened}'\n`)
-    chmodSync(browser, 0o700)
+    const { opened, browser } = prepareLogin(home, gateway.url)
     const own = { ...env, ...agent.env, BROWSER: browser, ANTHROPIC_MODEL: modelOf('messages') }
     const program = programOf(agent.source)
     const [connected, code] = await Promise.all([
-      readScreen(program, { cwd: work, env: own, keys, text: /Connected to Cloud gateway/ }),
+      readScreen(program, { cwd: work, env: own, keys: loginKeys, text: /Connected to Cloud gateway/ }),
       approveFirst(place),
     ])
     const ask = () => run(program, ['-p', 'What is the answer?'], { cwd: work, env: own, limitMs })
     const hasAnswer = ({ stdout }: { stdout: string }) => stdout.includes(done)
     const first = await ask()
-    expire(home)
+    expireLogin(home)
     const four = await Promise.all([ask(), ask(), ask(), ask()])
     const books = booksOf(gateway)
     const [session] = await books.pageSessions({ limit: 1 })
@@ -101,10 +95,33 @@ function readIfThere(path: string): string {
   }
 }
 
-/** Its token is over by its own clock, so it asks for another one before the next request. */
-function expire(home: string): void {
-  const path = join(home, '.claude/.credentials.json')
-  const kept = JSON.parse(readFileSync(path, 'utf8'))
+/**
+ * Prepares an empty home for a sign-in at a gateway.
+ * @returns the program to use as the browser, and the file in which it notes each address
+ */
+export function prepareLogin(home: string, url: string): { opened: string; browser: string } {
+  mkdirSync(join(home, '.claude'), { recursive: true })
+  const settings = { forceLoginMethod: 'gateway', forceLoginGatewayUrl: url }
+  writeFileSync(join(home, '.claude/settings.json'), JSON.stringify(settings))
+  const [opened, browser] = [join(home, 'opened'), join(home, 'browser')]
+  writeFileSync(browser, `#!/bin/sh\necho "$1" >> '${opened}'\n`)
+  chmodSync(browser, 0o700)
+  return { opened, browser }
+}
+
+/** Returns the path of the file in which the program keeps its sign-in. */
+export function credentialsOf(home: string): string {
+  return join(home, '.claude/.credentials.json')
+}
+
+/** Reads the sign-in that the program keeps in a home. @returns undefined if it keeps none */
+export function readLogin(home: string): { jwt?: string; expiresAt?: number } | undefined {
+  return JSON.parse(readIfThere(credentialsOf(home)) || '{}').enterpriseGateway
+}
+
+/** Ends the token that the program keeps, by the program's clock. It asks for another one before the next request. */
+export function expireLogin(home: string): void {
+  const kept = JSON.parse(readFileSync(credentialsOf(home), 'utf8'))
   kept.enterpriseGateway.expiresAt = Date.now() - 10_000
-  writeFileSync(path, JSON.stringify(kept))
+  writeFileSync(credentialsOf(home), JSON.stringify(kept))
 }

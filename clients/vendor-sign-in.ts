@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -9,6 +9,7 @@ import { createAuthority, type Pair } from '../test/support/certificates.ts'
 import { providerSecret, startIdentityProvider } from '../test/support/identity-provider.ts'
 import { type Postgres, startPostgres } from '../test/support/postgres.ts'
 import { npmAgents as agents } from './agents/npm.ts'
+import { credentialsOf, expireLogin, loginKeys, prepareLogin, readLogin } from './claude-login.ts'
 import { programOf } from './installs.ts'
 import { endGroup, run } from './place.ts'
 import { readScreen } from './screen.ts'
@@ -81,7 +82,7 @@ async function signIn(name: string): Promise<number> {
   const { folder: base, pairs, caFile } = JSON.parse(inside!) as { folder: string; pairs: [Pair, Pair]; caFile: string }
   const folder = mkdtempSync(join(base, `${name}-`))
   const [home, work] = [join(folder, 'home'), join(folder, 'work')]
-  for (const path of [join(home, '.claude'), work]) mkdirSync(path, { recursive: true })
+  for (const path of [home, work]) mkdirSync(path, { recursive: true })
   const simulator = await startSimulator({ strict: false, record: true })
   const dev = { sub: 'u-1', email: 'dev@corp.test', name: 'Dev One', groups: ['developers'] }
   const site = { name: providerName, address: addresses[providerName]!, pair: pairs[1] }
@@ -89,33 +90,22 @@ async function signIn(name: string): Promise<number> {
   const running = await start(folder, pairs[0], caFile, simulator.url)
   const failed: string[] = []
   try {
-    const settings = { forceLoginMethod: 'gateway', forceLoginGatewayUrl: url }
-    writeFileSync(join(home, '.claude/settings.json'), JSON.stringify(settings))
-    const [opened, browser] = [join(home, 'opened'), join(home, 'browser')]
-    writeFileSync(browser, `#!/bin/sh\necho "$1" >> '${opened}'\n`)
-    chmodSync(browser, 0o700)
+    const { opened, browser } = prepareLogin(home, url)
     const own = { ...agent.env, BROWSER: browser, ANTHROPIC_MODEL: model, NODE_EXTRA_CA_CERTS: caFile }
     const env = { PATH: '/usr/bin:/bin', HOME: home, TMPDIR: folder, LANG: 'C.UTF-8', ...own }
     const program = programOf(agent.source)
     const began = performance.now()
-    const keys = ['\r', '\r', '\x1b[A', '\r', '\x1b[A', '\r']
     const [connected, page] = await Promise.all([
-      readScreen(program, { cwd: work, env, keys, text: /Connected to Cloud gateway/, limitMs }),
+      readScreen(program, { cwd: work, env, keys: loginKeys, text: /Connected to Cloud gateway/, limitMs }),
       approve(opened),
     ])
     const ask = () => run(program, ['-p', 'What is the answer?'], { cwd: work, env, limitMs })
     const first = connected === '' ? undefined : await ask()
     const seconds = Math.round((performance.now() - began) / 1000)
-    const path = join(home, '.claude/.credentials.json')
-    const kept = existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')).enterpriseGateway : undefined
-    let next: Awaited<ReturnType<typeof ask>> | undefined
-    if (kept) {
-      const all = JSON.parse(readFileSync(path, 'utf8'))
-      all.enterpriseGateway.expiresAt = Date.now() - 10_000
-      writeFileSync(path, JSON.stringify(all))
-      next = await ask()
-    }
-    const later = existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')).enterpriseGateway : undefined
+    const [path, kept] = [credentialsOf(home), readLogin(home)]
+    if (kept) expireLogin(home)
+    const next = kept && (await ask())
+    const later = readLogin(home)
     await run(program, ['auth', 'logout'], { cwd: work, env, limitMs })
     const codes = existsSync(opened) ? readFileSync(opened, 'utf8').trim().split('\n') : []
     const verdicts: [boolean, string][] = [
