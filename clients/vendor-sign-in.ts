@@ -24,7 +24,7 @@ import { readScreen } from './screen.ts'
 const [gatewayName, providerName] = ['gw.corp.test', 'idp.corp.test']
 const addresses = { [gatewayName]: '10.9.9.1', [providerName]: '10.9.9.2' }
 const url = `https://${gatewayName}`
-/** What the simulated model begins its answers with. */
+/** The first words of each answer of the simulated model. */
 const done = 'You said:'
 const [limitMs, signInMsMax] = [300_000, 60_000]
 /** The text of the button that a person presses to approve their own sign-in. */
@@ -36,7 +36,7 @@ const inside = process.env[insideVariable]
 let postgres: Postgres | undefined
 const agent = agents.find(({ client }) => client === 'claude-code')!
 
-/** A gateway to sign in at. @property model the model that the client is told to use */
+/** A gateway at which the client signs in. @property model the model that the client uses */
 type Candidate = {
   callback: string
   model: string
@@ -134,7 +134,7 @@ async function signIn(name: string): Promise<number> {
   return failed.length
 }
 
-/** The person: opens the page that the program opened, and presses what it offers. @returns the text of the last page */
+/** Acts as the person: opens the page that the program named, and presses its buttons. @returns the last page's text */
 async function approve(opened: string): Promise<string> {
   const until = Date.now() + limitMs
   while (!existsSync(opened)) {

@@ -42,7 +42,7 @@ export function writePage(old: string, tried: readonly Results[]): string {
   return `<!-- Written by npm run test:servers. -->
 # Model servers
 
-This page shows how self-hosted model servers behave behind the gateway, and how to declare them in the configuration.
+This page shows how self-hosted model servers behave as upstreams of the gateway, and how to declare them in the configuration.
 \`npm run test:servers\` tries llama.cpp and LiteLLM's proxy. The facts about other servers were measured with the named versions.
 
 ## How to declare a model server

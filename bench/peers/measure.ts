@@ -183,7 +183,7 @@ function tellPeer({ name, language, source, has, streamsMax }: Peer): ServerTold
   const less =
     streamsMax === undefined
       ? ''
-      : `; it gets ${streamsMax} streams at once, because with more it falls behind the upstream`
+      : `; it gets ${streamsMax} streams at once, because it cannot keep up with the upstream if there are more`
   return { name, what, has: `${has}${less}`, isPipe: false, cells: {} }
 }
 
