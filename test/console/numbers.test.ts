@@ -8,6 +8,7 @@ import {
   readCredits,
   tellAway,
   tellChange,
+  tellColumn,
   tellCount,
   tellCredits,
   tellExact,
@@ -158,6 +159,24 @@ test('CON-13 shown entries add up: every digit of an amount and of a balance is 
     fc.property(amounts, amounts, (balance, amount) => {
       const [before, change, after] = [balance, amount, balance - amount].map((n) => read(tellExact(formatCredits(n))))
       assert.equal(before! - change!, after)
+    }),
+  )
+})
+
+test('CON-P5 amounts of a column are aligned: each is exact, and all have as many decimals as the longest', () => {
+  const tell = tellColumn(['130.1475276', '41.526354', '0.001164', '5'])
+  assert.deepEqual(['130.1475276', '41.526354', '5'].map(tell), ['130.1475276', '41.5263540', '5.0000000'])
+  assert.equal(tellColumn(['3', '0.5'])('3'), '3.00')
+  const amounts = fc.array(fc.bigInt({ min: -(10n ** 15n), max: 10n ** 15n }), { minLength: 1, maxLength: 20 })
+  fc.assert(
+    fc.property(amounts, (nanos) => {
+      const values = nanos.map(formatCredits)
+      const told = values.map(tellColumn(values))
+      assert.equal(new Set(told.map((text) => text.split('.')[1]!.length)).size, 1)
+      assert.deepEqual(
+        told.map((text) => readCredits(text.replace('−', '-').replaceAll(',', ''))),
+        nanos,
+      )
     }),
   )
 })

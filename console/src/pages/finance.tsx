@@ -2,7 +2,7 @@ import { withQuery } from '../api/ask.ts'
 import { useSteady } from '../api/load.ts'
 import { changedHref, place, setQuery } from '../location.ts'
 import { addMonths, dayIn, tellMonth } from '../pure/calendar.ts'
-import { readCredits, tellExact } from '../pure/format.ts'
+import { readCredits, tellColumn } from '../pure/format.ts'
 import { reportingZone, status } from '../session.ts'
 import type { TableRow } from '../shapes.ts'
 import { CsvButton } from '../ui/csv-button.tsx'
@@ -109,6 +109,7 @@ function Bill({ rows, by, month }: { rows: Rows; by: string; month: string }) {
   if (!total || parts.length === 0) return <Empty>Nothing was spent in {tellMonth(month)}.</Empty>
   const whole = Number(readCredits(total.credits))
   const [head, next] = [headOf(by), columns[by]?.next]
+  const tellSpent = tellColumn(rows.map(({ credits }) => credits))
   const wordOf = (row: Rows[number]) => (row[by] ?? null) as string | null
   return (
     <Table
@@ -132,7 +133,7 @@ function Bill({ rows, by, month }: { rows: Rows; by: string; month: string }) {
           unit: status.value?.reporting.credits ?? 'credits',
           kind: 'number',
           by: ({ credits }) => readCredits(credits),
-          cell: ({ credits }) => tellExact(credits),
+          cell: ({ credits }) => tellSpent(credits),
         },
         {
           head: 'Share',
@@ -158,7 +159,7 @@ function Bill({ rows, by, month }: { rows: Rows; by: string; month: string }) {
       foot={
         <tr>
           <th scope="row">Total</th>
-          <td class="number">{tellExact(total.credits)}</td>
+          <td class="number">{tellSpent(total.credits)}</td>
           <td class="number wide">{whole === 0 ? '–' : '100.0'}</td>
           <td class="number">
             <Count value={total.requests} />

@@ -46,12 +46,25 @@ function padCents(exact: string): string {
   return `${whole}.${fraction.padEnd(2, '0')}`
 }
 
-/** Formats credits with every digit: `−1,204.50`, `24.99982`. In a statement, amounts and balances must add up. */
-export function tellExact(value: string | null | undefined): string {
+/**
+ * Formats credits with every digit: `−1,204.50`, `24.99982`. In a statement, amounts and balances must add up.
+ * @param decimals the fewest decimals, with zeros at the end
+ */
+export function tellExact(value: string | null | undefined, decimals = 2): string {
   if (!value) return '–'
   const nanos = readCredits(value)
-  const [whole = '', fraction = ''] = padCents(exactCredits(nanos < 0n ? -nanos : nanos)).split('.')
-  return `${nanos < 0n ? '−' : ''}${BigInt(whole).toLocaleString('en')}.${fraction}`
+  const [whole = '', fraction = ''] = exactCredits(nanos < 0n ? -nanos : nanos).split('.')
+  return `${nanos < 0n ? '−' : ''}${BigInt(whole).toLocaleString('en')}.${fraction.padEnd(decimals, '0')}`
+}
+
+/** Returns a function that formats the amounts of a column like `tellExact`, all with the same number of decimals. */
+export function tellColumn(values: readonly string[]): (value: string) => string {
+  const decimals = values.reduce((most, value) => Math.max(most, fractionOf(value).length), 2)
+  return (value) => tellExact(value, decimals)
+}
+
+function fractionOf(value: string): string {
+  return exactCredits(readCredits(value)).split('.')[1] ?? ''
 }
 
 /**
