@@ -26,7 +26,7 @@ export function OwnRequests({ id }: { id: string | undefined }) {
 /** The first columns of a list of own requests. */
 export const ownColumns: Column<OwnRequest>[] = [
   {
-    head: 'Over at',
+    head: 'Ended at',
     kind: 'fit',
     cell: ({ request_id, at }) => (
       <a href={rowHref(request_id)}>

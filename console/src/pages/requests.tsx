@@ -45,7 +45,7 @@ export function Requests({ id }: { id: string | undefined }) {
 
 const columns: Column<RequestRow>[] = [
   {
-    head: 'Over at',
+    head: 'Ended at',
     kind: 'fit',
     sorts: ['-at', 'at'],
     cell: ({ request_id, at }) => (
