@@ -29,6 +29,7 @@ export const pictureTrials: readonly Trial[] = [
         { name: 'overview-light', path: '', how: {} },
         { name: 'overview-dark', path: '', how: { theme: 'dark' } },
         { name: 'account-light', path: `accounts/${account.id}`, how: {} },
+        { name: 'finance-light', path: 'finance', how: {} },
         {
           name: 'explain-dark',
           path: 'requests',
