@@ -77,6 +77,8 @@ export type Variant = {
 }
 
 const here = import.meta.dirname
+/** Read before this process leaves the first core, since a bench may start its servers several times. */
+const cores = availableParallelism()
 
 /** Starts the upstream, and in front of it every server; each of those alone on the first core where that can be had. */
 export async function startBench({ compare, database, variants = [] }: BenchOptions = {}): Promise<Bench> {
@@ -222,7 +224,7 @@ function readBills(store: string): Bills {
 
 /** Keeps this process and all it starts off the first core. @returns the command that puts a server onto it. */
 function pinOthers(notes: string[]): string[] {
-  const last = availableParallelism() - 1
+  const last = cores - 1
   const pinned = last > 0 && spawnSync('taskset', ['-acp', `1-${last}`, String(process.pid)]).status === 0
   if (pinned) return ['taskset', '-c', '0']
   notes.push('No core could be set apart (taskset, two cores): servers and load disturb each other.')
