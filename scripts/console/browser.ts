@@ -11,6 +11,9 @@ export function hasChromium(): boolean {
   return existsSync(chromiumPath)
 }
 
+/** How long a page waits for what a trial expects, in ms. It is long, because only a failing trial waits that long. */
+export const patienceMs = 60_000
+
 /** Flags that keep the browser from sending requests of its own. */
 const quiet = [
   '--disable-quic',
@@ -75,7 +78,7 @@ export async function openPage(
   await page.addInitScript(
     `addEventListener('securitypolicyviolation', (event) => console.error('policy: ' + event.violatedDirective + ' ' + event.blockedURI))`,
   )
-  page.setDefaultTimeout(15_000)
+  page.setDefaultTimeout(patienceMs)
   const own = new URL(rig.adminUrl).host
   return {
     page,

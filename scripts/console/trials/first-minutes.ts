@@ -65,7 +65,7 @@ export const firstMinutesTrials: readonly Trial[] = [
       await visit(view, rig, '')
       await page.focus('text=Look around in a demo')
       await page.keyboard.press('Enter')
-      await page.waitForSelector('.demo-bar', { timeout: 60_000 })
+      await page.waitForSelector('.demo-bar')
       await settle(page)
       assert.ok(existsSync(file))
       await page.waitForSelector('.needs >> text=runs dry')

@@ -1,22 +1,32 @@
 import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
 import { createBooks } from '../../../src/accounts/books.ts'
 import { unfoldedMax } from '../../../src/accounts/usage/question.ts'
 import { openStore } from '../../../src/store/sqlite/store.ts'
 import { makeOwners, readOwners, sessions } from '../../usage/ledger.ts'
 import { writeEntries } from '../../usage/sqlite.ts'
-import { signedIn, visit } from '../browser.ts'
+import { patienceMs, signedIn, visit } from '../browser.ts'
 import type { Trial } from '../trials.ts'
 
-/** So many that folding them takes some seconds. */
 const entries = unfoldedMax + 30_000
 
-/** Fills a store with entries that are not folded, as an older triwire leaves them. */
+/** Keeps the mark of folding where it is. Entries above the mark are folded once, however often they are read. */
+const stay = 'CREATE TRIGGER stay BEFORE UPDATE ON sums_state BEGIN SELECT raise(IGNORE); END'
+
+/** Fills a store with entries that are not folded, as an older triwire leaves them, and that stay so for now. */
 async function fill(path: string): Promise<void> {
   const store = openStore(path)
   const books = createBooks(store, Date.now)
   await makeOwners(books)
   writeEntries(path, sessions(entries, await readOwners(books), Date.now()), () => {})
   store.close()
+  change(path, stay)
+}
+
+function change(path: string, sql: string): void {
+  const db = new DatabaseSync(path, { timeout: patienceMs })
+  db.exec(sql)
+  db.close()
 }
 
 const note = '.note[role=status]'
@@ -33,7 +43,8 @@ export const foldingTrials: readonly Trial[] = [
       )
       await visit(view, rig, 'keys?sort=-spent')
       assert.equal(await page.locator(note).count(), 1)
-      await page.waitForSelector(note, { state: 'detached', timeout: 120_000 })
+      change(rig.storePath, 'DROP TRIGGER stay')
+      await page.waitForSelector(note, { state: 'detached', timeout: 4 * patienceMs })
       await page.waitForSelector('tr[data-row]')
       return [said ?? '']
     }),

@@ -172,7 +172,7 @@ const headingTrial: Trial = {
         if (/^(Compare|Acts)?$/.test(name.trim())) continue
         await head
           .locator('button')
-          .focus({ timeout: 3_000 })
+          .focus()
           .catch((error: Error) => assert.fail(`${path}, ${name}: ${error.message}`))
         await page.keyboard.press('Enter')
         await settle(page)

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { until } from '../../../test/support/waiting.ts'
 import { findBarriers, openPage, settle, signIn, visit } from '../browser.ts'
 import { startRig } from '../rig.ts'
 import type { Trial } from '../trials.ts'
@@ -9,9 +10,10 @@ export const needTrials: readonly Trial[] = [
     async run() {
       const rig = await startRig()
       const { id, key } = await rig.makeAccount('acme', '0.001')
-      await rig.ask(key, 'reasoner')
-      const until = Date.now() + 20_000
-      while ((await rig.books.findAccount(id)).balanceNanos > 0n && Date.now() < until) await rig.ask(key, 'reasoner')
+      await until(async () => {
+        await rig.ask(key, 'reasoner')
+        return (await rig.books.findAccount(id)).balanceNanos <= 0n
+      }, 'the credit is used up')
       for (const phone of [false, true]) {
         const view = await openPage(rig, { theme: phone ? 'dark' : 'light', phone })
         const { page } = view
@@ -41,11 +43,10 @@ export const needTrials: readonly Trial[] = [
       const view = await openPage(rig)
       await signIn(view, rig, rig.viewer)
       // The gateway answers from facts that are ten seconds old at most.
-      for (let at = 0; at < 15 && (await view.page.locator('.needs').count()) > 0; at++) {
-        await new Promise((resolve) => setTimeout(resolve, 1_000))
+      await until(async () => {
         await visit(view, rig, '')
-      }
-      assert.equal(await view.page.locator('.needs, .mark.count').count(), 0)
+        return (await view.page.locator('.needs, .mark.count').count()) === 0
+      }, 'nothing needs an operator')
       await view.close()
       await rig.close()
     },
