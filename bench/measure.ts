@@ -103,7 +103,7 @@ type Amounts = Pick<Figures, 'heated' | 'requests'>
 const slices = 4
 
 /** Warms a server up. @returns the number of its requests, and the number for a measurement */
-async function heat(taking: Taking, server: TestedServer, limits: MeasureOptions['limits']): Promise<Amounts> {
+export async function heat(taking: Taking, server: TestedServer, limits: MeasureOptions['limits']): Promise<Amounts> {
   const { warmRequests, requests } = taking.workload
   const connections = connectionsOf(taking.workload, server)
   const amountOf = (perSecond: number, seconds: number) => Math.max(connections, Math.round(perSecond * seconds))
@@ -146,7 +146,7 @@ function middleOf(samples: readonly Sample[]): Sample {
   }
 }
 
-function median(list: readonly number[]): number {
+export function median(list: readonly number[]): number {
   const sorted = list.toSorted((a, b) => a - b)
   const middle = sorted.length >> 1
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
