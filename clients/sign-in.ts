@@ -23,15 +23,19 @@ const agentVariable = 'TRIWIRE_TEST_AGENT'
 
 /**
  * The agents that run a command for a token, with the wire that each is set up for. `isNext`: it takes `x-should-retry: false` at its word
- * and runs the command for its next request. `isKept`: it keeps what the command printed. `agents`: how many run at once.
+ * and runs the command for its next request. `isEach`: it runs the command before each request, so the token expires in the file of
+ * `triwire token` and not in the agent. `isKept`: it keeps what the command printed. `agents`: how many run at once.
  */
-const plots: readonly { client: string; wire: ClientWire; isKept?: true; isNext?: true; agents?: number }[] = [
+type Plot = { client: string; wire: ClientWire; isKept?: true; isNext?: true; isEach?: true; agents?: number }
+
+const plots: readonly Plot[] = [
   { client: 'claude-code', wire: 'messages' },
   { client: 'claude-code', wire: 'messages', agents: 8 },
   { client: 'codex', wire: 'responses' },
   { client: 'codex', wire: 'responses', agents: 8 },
   { client: 'copilot', wire: 'chat', isNext: true },
   { client: 'copilot', wire: 'messages', isNext: true },
+  { client: 'copilot', wire: 'chat', isEach: true },
   { client: 'opencode', wire: 'chat', isKept: true },
 ]
 
@@ -45,13 +49,15 @@ const config = {
 }
 
 export async function runSignInStory(at: number): Promise<Story> {
-  const { client, wire, isKept, isNext, agents: count = 1 } = plots[at]!
+  const { client, wire, isKept, isNext, isEach, agents: count = 1 } = plots[at]!
   const expired = `${client} on the ${wire} wire with an expired token`
   const name = isKept
     ? `Y19 ${client} is set up from the gateway by one command and gets its answer`
     : count > 1
       ? `Y28 ${count} agents at once, ${expired}: each asks triwire token again, one refresh follows, and all get their answers`
-      : `Y28 ${expired} runs triwire token again${isNext ? ' for its next request' : ', once'}, and gets its answer`
+      : isEach
+        ? `Y28 ${client} on the ${wire} wire runs triwire token before each request, so it never sends an expired token`
+        : `Y28 ${expired} runs triwire token again${isNext ? ' for its next request' : ', once'}, and gets its answer`
   const agent = agents.find((one) => one.client === client)!
   const place = await openPlace(undefined, config)
   try {
@@ -59,8 +65,10 @@ export async function runSignInStory(at: number): Promise<Story> {
     const session = await openTestSession(gateway)
     // The hour of the token is over for the gateway.
     if (!isKept) gateway.advance(3_660_000)
-    gateway.simulator.script(scripted, { reply: done })
-    const bin = putCommand(place, session, isKept)
+    const reply = { reply: done }
+    const twice = { turns: [{ tool_calls: [agent.tools.run('echo once')] }, reply] }
+    gateway.simulator.script(scripted, isEach ? twice : reply)
+    const bin = putCommand(place, session, { isKept, isEach })
     const own = { ...env, PATH: [bin, env['PATH']].join(delimiter), ...agent.env }
     const options = { cwd: work, env: own, limitMs }
     const program = programOf(agent.source)
@@ -87,10 +95,11 @@ export async function runSignInStory(at: number): Promise<Story> {
         `${stdout}${stderr}`.includes(done),
         `it has no answer: ${stdout.slice(-400)} ${stderr.slice(-400)}`,
       ]),
-      [refused === (isKept ? 0 : count), `${refused} of its requests were refused`],
+      [lines.length > (isEach ? 1 : 0), `it sent ${lines.length} requests`],
+      [refused === (isKept || isEach ? 0 : count), `${refused} of its requests were refused`],
       [isKept || row?.generation === 1, `it caused ${row?.generation} refreshes`],
       [
-        isKept ? calls.length === 1 : calls.length >= 2 * count,
+        isKept ? calls.length === 1 : isEach ? calls.length === lines.length : calls.length >= 2 * count,
         `it ran the command ${calls.length} times: ${calls.join('; ')}`,
       ],
       [count === 1 || slowestMs <= tokenMsMax, `a token came after ${slowestMs} ms`],
@@ -122,14 +131,18 @@ async function logIn(program: string, { gateway }: Place, options: Options): Pro
  * The command as an installed one. The first call of each agent prints what it has held for an hour; later ones are the real command,
  * whose times in ms are in the file `took`.
  */
-function putCommand({ gateway, home, env }: Place, { access, refresh }: TestSession, isKept = false): string {
+function putCommand(
+  { gateway, home, env }: Place,
+  { access, refresh }: TestSession,
+  { isKept, isEach }: Pick<Plot, 'isKept' | 'isEach'>,
+): string {
   const bin = join(home, 'bin')
   const folder = join(env['XDG_STATE_HOME']!, 'triwire/sign-ins')
   for (const path of [bin, folder]) mkdirSync(path, { recursive: true })
   const [calls, command] = [join(home, 'calls'), join(bin, 'triwire')]
   const took = join(home, 'took')
   const met = `'${home}/met-'"$${agentVariable}"`
-  const expired = isKept ? '' : `[ -e ${met} ] || { touch ${met}; echo ${access}; exit; }`
+  const expired = isKept || isEach ? '' : `[ -e ${met} ] || { touch ${met}; echo ${access}; exit; }`
   const real = `began=$(date +%s%N)\n'${process.execPath}' '${cli}' "$@"\ncode=$?`
   const end = `echo $((($(date +%s%N) - began) / 1000000)) >> '${took}'\nexit $code`
   for (const path of [calls, took]) writeFileSync(path, '')
