@@ -84,10 +84,10 @@ class KeysPlanning {
   readonly #labels = new Set<string>()
   readonly #settings: ImportedSetting[] = []
   readonly #notes = new Set<string>()
-  /** The number of keys and teams that have a value for a field, by each field that is not carried over. */
-  readonly #leftCounts = new Map<string, number>()
-  /** The number of keys and teams that have a member of metadata, by each member that is not carried over. */
-  readonly #leftMetadata = new Map<string, number>()
+  /** The keys, teams and users that have a value for a field, by each field that is not carried over. */
+  readonly #leftFields = new Map<string, string[]>()
+  /** The keys and teams that have a member of metadata, by each member that is not carried over. */
+  readonly #leftMetadata = new Map<string, string[]>()
   readonly #users: ReadonlyMap<unknown, DumpRow>
   readonly #members: ReadonlyMap<string, DumpRow>
   /** The teams of a user's keys, and the account of the last key, by user. A key without a team has the team ''. */
@@ -120,11 +120,11 @@ class KeysPlanning {
         )
     const free = [...this.#accounts.values()].filter(({ bounds }) => bounds.requestsPerMinute === undefined)
     if (free.length > 0) this.#notes.add(noteOfRates(free.map(({ name }) => name)))
-    for (const [field, count] of this.#leftCounts)
-      this.#settings.push({ setting: `${field} of ${count}`, fate: 'left', why: leftFields[field]! })
-    for (const [name, count] of this.#leftMetadata)
+    for (const [field, owners] of this.#leftFields)
+      this.#settings.push({ setting: `${field} of ${firstOf(owners)}`, fate: 'left', why: leftFields[field]! })
+    for (const [name, owners] of this.#leftMetadata)
       this.#settings.push({
-        setting: `metadata ${name} of ${count}`,
+        setting: `metadata ${name} of ${firstOf(owners)}`,
         fate: 'left',
         why: `metadata has ${metadataMax} names at most, with short texts that hold no key`,
       })
@@ -136,10 +136,9 @@ class KeysPlanning {
     }
   }
 
-  /** Counts the fields of a row that have a value but are not carried over. */
-  #noteLeft(row: DumpRow): void {
-    for (const field of Object.keys(leftFields))
-      if (saysSomething(row[field])) this.#leftCounts.set(field, (this.#leftCounts.get(field) ?? 0) + 1)
+  /** Notes the fields of a row that have a value but are not carried over. @param owner the key, team or user */
+  #noteLeft(row: DumpRow, owner: string): void {
+    for (const field of Object.keys(leftFields)) if (saysSomething(row[field])) push(this.#leftFields, field, owner)
   }
 
   /** Returns the row whose limits also apply to a user's key: the team member, or the user if the key has no team. */
@@ -166,7 +165,7 @@ class KeysPlanning {
             ? 'they hold for keys of one team, and bounds of a person for all keys: triwire person set --budget'
             : 'in LiteLLM they apply to keys without a team, of which the user has none',
       })
-    for (const one of owners) if (one) this.#noteLeft(one)
+    for (const one of owners) if (one) this.#noteLeft(one, setting)
     const limits = owner && limitsOf(owner)
     const total = limits && boundOf(owner, limits, (text) => this.#notes.add(`${setting}: ${text}`))
     const name = textOf(row?.['user_alias'])?.trim()
@@ -184,8 +183,8 @@ class KeysPlanning {
     return [{ externalId: user, ...person, bounds: { ...(total && { budget: total }), ...rate } }]
   }
 
-  /** Returns the metadata whose values are short texts. Lists of texts are joined. Other values are only counted. */
-  #metadataOf(row: DumpRow): { metadata?: Metadata } {
+  /** Returns the metadata whose values are short texts. Lists of texts are joined. Other values are only noted. */
+  #metadataOf(row: DumpRow, owner: string): { metadata?: Metadata } {
     const kept: Record<string, string> = {}
     for (const [name, value] of Object.entries(asObject(row['metadata']) ?? {})) {
       if (!saysSomething(value) && value !== false) continue
@@ -196,8 +195,7 @@ class KeysPlanning {
           throw new RangeError()
         kept[name] = checkMetadata({ [name]: text })[name]!
       } catch {
-        const shown = holdsKey(name) ? 'that may be a key' : name
-        this.#leftMetadata.set(shown, (this.#leftMetadata.get(shown) ?? 0) + 1)
+        push(this.#leftMetadata, holdsKey(name) ? 'that may be a key' : name, owner)
       }
     }
     return Object.keys(kept).length > 0 ? { metadata: checkMetadata(kept) } : {}
@@ -209,7 +207,7 @@ class KeysPlanning {
     const limits = limitsOf(row)
     const hasLimits = isLimited(row)
     const isAccount = this.#options.teams === undefined ? hasLimits : this.#options.teams === 'accounts'
-    this.#noteLeft(row)
+    this.#noteLeft(row, `team ${alias}`)
     const team = { id, alias, isBlocked: whyRefused(row) !== undefined, models: modelsOf(row['models']) }
     if (isAccount) {
       const name = this.#freeName(alias, id)
@@ -235,7 +233,7 @@ class KeysPlanning {
           ...(budget?.per && { budget }),
           ...(limits.rpm !== undefined && { requestsPerMinute: limits.rpm }),
           ...(isExternalId(id) && { externalId: id }),
-          ...this.#metadataOf(row),
+          ...this.#metadataOf(row, `team ${alias}`),
         },
       })
       return { ...team, account: name, label: undefined }
@@ -310,7 +308,7 @@ class KeysPlanning {
     }
     const models = this.#modelsOfKey(row, home === '' ? modelsOf(owner?.['models']) : team?.models, setting)
     if (team?.label !== undefined) this.#labels.add(team.label)
-    this.#noteLeft(row)
+    this.#noteLeft(row, setting)
     const said = [
       total && `budget ${formatBudget(total)}`,
       limits.rpm !== undefined && `${limits.rpm} rpm`,
@@ -327,7 +325,7 @@ class KeysPlanning {
           ...(limits.rpm !== undefined && { requestsPerMinute: limits.rpm }),
           ...(models && { models }),
           ...(team?.label !== undefined && { labels: [`team=${team.label}`] }),
-          ...this.#metadataOf(row),
+          ...this.#metadataOf(row, setting),
         },
       },
     ]
@@ -379,6 +377,18 @@ export function noteOfRates(names: readonly string[]): string {
   const which =
     names.length === 1 ? `the account ${names[0]}` : `each of ${names.length} accounts, such as ${names[0]},`
   return `${which} may make as many requests a minute as limits.requests_per_minute says, with all its keys: 300 if it is not set. For more: triwire account set NAME --rpm 3000`
+}
+
+/** The most keys, teams or users that are named. */
+const namedMax = 5
+
+function firstOf(owners: readonly string[]): string {
+  const more = owners.length - namedMax
+  return owners.slice(0, namedMax).join(', ') + (more > 0 ? ` and ${more} more` : '')
+}
+
+function push(lists: Map<string, string[]>, name: string, owner: string): void {
+  lists.set(name, [...(lists.get(name) ?? []), owner])
 }
 
 /** Reads a list, or a text such as `['a', 'b']`. Undefined means all: `all-proxy-models`, `*` or an empty list. */

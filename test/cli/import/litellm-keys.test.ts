@@ -120,7 +120,12 @@ test('issue 50 import litellm --keys leaves out keys that LiteLLM itself refuses
   ])
   assert.deepEqual(
     settings.filter(({ fate }) => fate === 'left').map(({ setting }) => setting),
-    ['tpm_limit of 2'],
+    ['tpm_limit of key sk-...ry-1, key sk-...ry-2'],
+  )
+  const seven = [1, 2, 3, 4, 5, 6, 7].map((n) => keyRow(`sk-canary-${n}`, { key_alias: `k${n}`, tpm_limit: 5 }))
+  assert.equal(
+    plan(seven).settings.find(({ fate }) => fate === 'left')!.setting,
+    'tpm_limit of key k1, key k2, key k3, key k4, key k5 and 2 more',
   )
 })
 
@@ -275,7 +280,7 @@ test('issue 50 metadata of keys and teams are carried if they are short texts, a
     assert.deepEqual(foreign.accounts.find(({ name }) => name === 'Team t1')!.bounds.metadata, carried, said)
     assert.deepEqual(
       settings.filter(({ setting }) => setting.startsWith('metadata')).map(({ setting }) => setting),
-      left.map((name) => `metadata ${name} of 2`),
+      left.map((name) => `metadata ${name} of team Team t1, key sk-...sk-1`),
       said,
     )
     assert.doesNotMatch(JSON.stringify(settings), /canary/)
