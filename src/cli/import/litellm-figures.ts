@@ -36,7 +36,8 @@ export function figuresOf(
   if (lookedUp && !listed?.prices && !ofOwn)
     notes.push(`${name}: its price at ${provider} is not known here; that of ${known!.id} at its maker is taken.`)
   if (lookedUp && made.options.lookedUpNote) notes.push(`${name}: ${made.options.lookedUpNote}`)
-  if (prices === free && !isOwn) notes.push(`${name}: no price is known; it costs nothing.`)
+  if (prices === free)
+    notes.push(`${name}: ${isOwn ? 'it is on a server of your own' : 'no price is known'}; it costs nothing.`)
   const outputs = [
     { path: `${path}.model_info.max_output_tokens`, value: info['max_output_tokens'] },
     { path: '', value: listed?.maxOutputTokens ?? known?.maxOutputTokens },

@@ -250,7 +250,10 @@ test('issue 50 import one-api lists each model whose price is not of the tables,
   const cwd = testFolder('one-api')
   mkdirSync(cwd, { recursive: true })
   const tables = {
-    channels: [{ id: 1, type: 36, key: 'k', name: 'ds', models: 'deepseek-flash,both,half' }],
+    channels: [
+      { id: 1, type: 36, key: 'k', name: 'ds', models: 'deepseek-flash,both,half' },
+      { id: 2, type: 8, key: 'k', name: 'own', base_url: 'http://10.0.0.7:8000', models: 'qwen' },
+    ],
     options: [
       { key: 'ModelRatio', value: '{"deepseek-flash": 5, "both": 1, "half": 1}' },
       { key: 'CompletionRatio', value: '{"both": 2}' },
@@ -264,6 +267,7 @@ test('issue 50 import one-api lists each model whose price is not of the tables,
     /\n {2}deepseek-flash: the options lack its ModelRatio or CompletionRatio, so its price is that of/,
   )
   assert.match(stdout, /\n {2}channel ds \(1\), model half: no price is known: set both ModelRatio and CompletionRatio/)
+  assert.match(stdout, /\n {2}qwen: it is on a server of your own; it costs nothing\./)
   assert.doesNotMatch(stdout, /both: the options|half: no price is known; it costs nothing|model_info|LiteLLM/)
   assert.match(
     (await runWarm([...words, '--unpriced-free'], { cwd })).stdout,
