@@ -69,7 +69,7 @@ export class ChainWalk {
     const wait = failed.failure.retryAfterSeconds
     this.#first ??= failed
     this.#waitSeconds = wait === undefined ? this.#waitSeconds : Math.min(wait, this.#waitSeconds ?? wait)
-    const failure = { ...this.#first.failure, retryAfterSeconds: this.#waitSeconds }
+    const failure = { ...this.#first.failure, retryAfterSeconds: this.#waitSeconds, isOfChain: true }
     return { ...this.#first, failure }
   }
 

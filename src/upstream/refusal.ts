@@ -24,10 +24,12 @@ const connectionCauses = new Set([
  */
 export function refusalOf(
   tell: Verdict['tell'],
-  { fault, cause, retryAfterSeconds }: Failure,
+  { fault, cause, retryAfterSeconds, isOfChain }: Failure,
   context: () => Omit<ScrubContext, 'generic'>,
   inClientWords: (text: string) => string = (text) => text,
 ): GatewayError {
+  const wait = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
+  const chainWait = isOfChain ? wait : {}
   switch (tell) {
     case 'rejected': {
       const status = fault.status === 404 || fault.status === 422 ? fault.status : 400
@@ -37,16 +39,14 @@ export function refusalOf(
       const details = fault.threadCode && { details: { error_code: fault.threadCode } }
       return new GatewayError('invalid_request', message, { status, shouldRetry: false, ...details })
     }
-    case 'capacity': {
-      const wait = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
+    case 'capacity':
       return new GatewayError('rate_limit_exceeded', failureTexts.modelFull, wait)
-    }
     case 'account':
-      return new GatewayError('no_upstream_account', failureTexts.noUpstream)
+      return new GatewayError('no_upstream_account', failureTexts.noUpstream, chainWait)
     case 'broken': {
       if (cause === 'shutdown') return new GatewayError('internal_error', failureTexts.serviceStops, { reason: cause })
       const isLost = fault.kind === 'truncated' || connectionCauses.has(cause)
-      return new GatewayError('upstream_error', isLost ? failureTexts.modelLost : failureTexts.modelFailed)
+      return new GatewayError('upstream_error', isLost ? failureTexts.modelLost : failureTexts.modelFailed, chainWait)
     }
   }
 }

@@ -23,6 +23,8 @@ export type Failure = {
   /** The cause for the log, in fixed words without upstream text. */
   cause: string
   retryAfterSeconds?: number | undefined
+  /** `retryAfterSeconds` is the shortest wait of all entries of a chain. Clients get it with any status (ruling Y23). */
+  isOfChain?: boolean
   /** A reused connection was reset before any byte came, so that nothing was processed. */
   isReuseRace?: boolean
 }

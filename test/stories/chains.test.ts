@@ -170,6 +170,16 @@ test('Y23 if all entries fail, the client gets the error of the first one, with 
   await gateway.close()
 })
 
+test('Y23 the shortest wait is also sent if the error of the first entry is no 429', async () => {
+  const { gateway, upstreams, ask } = await startChains([coder])
+  upstreams[0]!.play(refusal(500))
+  upstreams[1]!.play(refusal(429, { 'retry-after': '40' }))
+  upstreams[2]!.play(refusal(529, { 'retry-after': '7' }))
+  const failed = await ask()
+  assert.deepEqual([failed.status, failed.headers.get('retry-after')], [502, '7'])
+  await gateway.close()
+})
+
 test('Y23 an entry that a request does not fit is skipped before any upstream is asked', async () => {
   const chain = { id: 'coder', chain: ['small', 'm1'] }
   const small = testModel('small', 'messages', {
