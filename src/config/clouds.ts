@@ -11,7 +11,9 @@ const aws = z.strictObject({
   region: text(regionCure)
     .regex(/^[a-z]{2,4}(?:-[a-z]+)+-\d$/, { error: regionCure })
     .optional()
-    .describe('The AWS region. It is needed only if the host of `base_url` does not name it.'),
+    .describe(
+      'The AWS region. Default: the region in the host of `base_url`, or else `AWS_REGION` or `AWS_DEFAULT_REGION`.',
+    ),
   service: text()
     .regex(/^[a-z][a-z0-9-]*$/, { error: 'must be the name of a service such as bedrock' })
     .optional()
@@ -99,31 +101,41 @@ function placeOf(baseUrl: string): SigningPlace | undefined {
   return name === undefined ? undefined : { service: services.get(name)!, region: region! }
 }
 
-/** Returns region and service for the signatures of an account. `placeMistakes` must have checked them. */
-export function placeFor(baseUrl: string, { region, service }: Partial<SigningPlace>): SigningPlace {
-  const host = placeOf(baseUrl)
-  return { region: region ?? host?.region ?? '', service: service ?? host?.service ?? '' }
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** Returns the region in the variables of AWS's own tools. */
+export function regionOf(env: Environment): string | undefined {
+  return env['AWS_REGION'] || env['AWS_DEFAULT_REGION'] || undefined
 }
 
-type PlaceMistake = { key: keyof SigningPlace; message: string }
-
-/** Finds a region or service that neither the account nor the host names, and a region that differs between them. */
-export function placeMistakes(
+/** Returns region and service for the signatures of an account. `placeMistakes` must have checked them. */
+export function placeFor(
   baseUrl: string,
-  entry: { region?: string | undefined; service?: string | undefined },
-): PlaceMistake[] {
+  { region, service }: { [Key in keyof SigningPlace]?: string | undefined },
+  env: Environment,
+): SigningPlace {
   const host = placeOf(baseUrl)
-  return (['region', 'service'] as const).flatMap((key): PlaceMistake[] => {
-    const [said, own] = [entry[key], host?.[key]]
-    if (said === undefined && own === undefined)
-      return [{ key, message: 'is needed, because the host of `base_url` does not name it' }]
-    if (key === 'region' && said !== undefined && own !== undefined && said !== own)
-      return [
-        {
-          key,
+  return { region: region ?? host?.region ?? regionOf(env) ?? '', service: service ?? host?.service ?? '' }
+}
+
+/** Finds regions and services that nothing names, and regions that differ from the host of the upstream. */
+export function* placeMistakes(
+  upstreams: Readonly<Record<string, { base_url: string; accounts: readonly CloudEntries[] }>>,
+  env: Environment,
+): Iterable<{ path: PropertyKey[]; message: string }> {
+  for (const [name, { base_url: baseUrl, accounts }] of Object.entries(upstreams))
+    for (const [index, { aws: entry }] of accounts.entries()) {
+      if (!entry) continue
+      const path = ['upstreams', name, 'accounts', index, 'aws']
+      const place = placeFor(baseUrl, entry, env)
+      const own = placeOf(baseUrl)?.region
+      const cure = 'is missing: it is needed, because the host of `base_url` does not name it'
+      if (place.region === '') yield { path: [...path, 'region'], message: `${cure}, nor does AWS_REGION` }
+      if (place.service === '') yield { path: [...path, 'service'], message: cure }
+      if (own !== undefined && own !== place.region)
+        yield {
+          path: [...path, 'region'],
           message: `is another one than in the host of \`base_url\`, which says ${own}: leave it out, or change the host`,
-        },
-      ]
-    return []
-  })
+        }
+    }
 }

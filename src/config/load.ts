@@ -7,7 +7,7 @@ import { asObject } from '../bytes/json.ts'
 import { createCatalog } from '../catalog/model.ts'
 import { isChain, modelsOf, readChain } from './chains.ts'
 import { readClientUrl } from './client-url.ts'
-import { type CloudEntries, placeFor } from './clouds.ts'
+import { type CloudEntries, placeFor, placeMistakes } from './clouds.ts'
 import {
   type CloudAccount,
   type Config,
@@ -184,6 +184,7 @@ function load(source: ConfigSource | undefined, options: ConfigOptions, env: Nod
   if (parsed.data && problems.length === 0)
     for (const { path, message } of planMistakes({ ...parsed.data, models: modelsOf(parsed.data.catalog) }))
       report(path, message)
+  if (parsed.data) for (const { path, message } of placeMistakes(parsed.data.upstreams, env)) report(path, message)
   if (parsed.data && isSameAddress(parsed.data)) report(['admin_listen'], 'must not be the address of `listen`')
   if (parsed.data && (parsed.data.sign_in || parsed.data.own_pages)) {
     const mistake = signInAddressMistake(parsed.data.api_url, parsed.data.listen.host)
@@ -212,7 +213,7 @@ function load(source: ConfigSource | undefined, options: ConfigOptions, env: Nod
   const telemetry = readTelemetry(parsed.data.telemetry, env, ofVariables)
   const isStoreNamed = raw['store'] !== undefined
   return build(parsed.data, {
-    ...{ source, folder, files, proxies, telemetry },
+    ...{ source, env, folder, files, proxies, telemetry },
     warnings: [...(source === undefined ? warnOfNames(cwd) : []), ...warnings, ...ofVariables],
     store: readStorePlace(parsed.data.store, isStoreNamed ? folder : cwd),
     earlierStore: isStoreNamed || folder === cwd ? undefined : resolve(folder, parsed.data.store),
@@ -346,6 +347,7 @@ function isSameAddress({ listen, admin_listen: admin }: ConfigFile): boolean {
 
 type LoadOrigin = {
   source: ConfigSource | undefined
+  env: NodeJS.ProcessEnv
   folder: string
   files: NamedFiles
   proxies: ReadonlyMap<string, EgressProxy>
@@ -492,7 +494,7 @@ const keyLifetimeMs = 600_000
 function readAccount(
   entry: UpstreamEntry['accounts'][number],
   baseUrl: string,
-  { folder, files }: LoadOrigin,
+  { folder, files, env }: LoadOrigin,
 ): UpstreamAccount {
   const { name, key = '', key_file: keyFile, key_command: command, enabled, isolation } = entry
   const account = { name, isEnabled: enabled, ...(isolation && { isolation: new Set(isolation) }) }
@@ -500,7 +502,7 @@ function readAccount(
     const file = resolve(folder, keyFile)
     return { ...account, key: new Secret(files.get(file)?.trim() ?? ''), renewal: { file } }
   }
-  const cloud = readCloud(entry, baseUrl, folder)
+  const cloud = readCloud(entry, baseUrl, folder, env)
   if (cloud) return { ...account, key: new Secret(''), renewal: { cloud } }
   if (command === undefined) return { ...account, key: new Secret(key) }
   const [program = '', ...args] = command
@@ -513,11 +515,16 @@ function readAccount(
   }
 }
 
-function readCloud({ aws, google, azure }: CloudEntries, baseUrl: string, folder: string): CloudAccount | undefined {
+function readCloud(
+  { aws, google, azure }: CloudEntries,
+  baseUrl: string,
+  folder: string,
+  env: NodeJS.ProcessEnv,
+): CloudAccount | undefined {
   if (aws) {
     const { profile, role, external_id: externalId, session_name: sessionName, sign } = aws
     const wishes = { profile, role, externalId, sessionName }
-    return { kind: 'aws', ...placeFor(baseUrl, aws), sign, ...withoutGaps(wishes) }
+    return { kind: 'aws', ...placeFor(baseUrl, aws, env), sign, ...withoutGaps(wishes) }
   }
   if (google) {
     const { credentials_file: file } = google

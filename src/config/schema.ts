@@ -10,7 +10,7 @@ import type { CamelCase } from '../catalog/profile.ts'
 import { profileNames } from '../catalog/profiles.ts'
 import { compile, routingFields } from '../catalog/routing-fields.ts'
 import { modelWireNames } from '../catalog/wire-names.ts'
-import { cloudKeys, placeMistakes } from './clouds.ts'
+import { cloudKeys } from './clouds.ts'
 import * as field from './fields.ts'
 import { calendars, plans, prices } from './price-schema.ts'
 import { signInSchema } from './sign-in.ts'
@@ -284,17 +284,14 @@ const upstream = z
       .prefault(true)
       .describe('Whether connections are reused. `false`: each request opens a new connection.'),
   })
-  .superRefine(({ base_url: baseUrl, key_header: keyHeader, accounts }, context) => {
-    for (const [index, account] of accounts.entries()) {
+  .superRefine(({ key_header: keyHeader, accounts }, context) => {
+    for (const account of accounts) {
       const kind = (['aws', 'google', 'azure'] as const).find((one) => account[one] !== undefined)
       if (kind === undefined) continue
       if (keyHeader !== undefined)
         field.complain(context, `cannot be set with \`${kind}\`, which has a header of its own; leave it out`, [
           'key_header',
         ])
-      if (account.aws)
-        for (const { key, message } of placeMistakes(baseUrl, account.aws))
-          field.complain(context, message, ['accounts', index, 'aws', key])
     }
   })
   .superRefine(({ key_header: keyHeader, headers }, context) => {

@@ -17,11 +17,13 @@ export type CommandEnd = ({ text: string } | { why: string }) & { said?: string 
  * its output open are ended too, by `stop` or soon after the program ends. The error output may hold secrets, so it is
  * read only on request.
  * @param onEnd called once, unless the command was stopped
+ * @param env variables that the program gets besides ours
  */
 export function runCommand(
   [program = '', ...args]: readonly string[],
   onEnd: (end: CommandEnd) => void,
   isHeard = false,
+  env: Readonly<Record<string, string>> = {},
 ) {
   let isOver = false
   let isClosed = false
@@ -39,6 +41,7 @@ export function runCommand(
       stdio: ['ignore', 'pipe', isHeard ? 'pipe' : 'ignore'],
       detached: true,
       windowsHide: true,
+      env: { ...process.env, ...env },
     })
   } catch (error) {
     queueMicrotask(() => end({ why: codeOf(error) }))

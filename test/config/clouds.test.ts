@@ -50,6 +50,22 @@ test('clouds 7 the service and region of a signature are read from an AWS host, 
   })
 })
 
+test('clouds 1.4 the variables of AWS give the region if neither the settings nor the host do', () => {
+  const regions: [env: NodeJS.ProcessEnv, aws: object, host: string, region: string][] = [
+    [{ AWS_REGION: 'eu-west-1', AWS_DEFAULT_REGION: 'eu-west-2' }, {}, 'https://proxy.example', 'eu-west-1'],
+    [{ AWS_REGION: '', AWS_DEFAULT_REGION: 'eu-west-2' }, {}, 'https://proxy.example', 'eu-west-2'],
+    [{ AWS_REGION: 'eu-west-1' }, { region: 'eu-west-3' }, 'https://proxy.example', 'eu-west-3'],
+    [{ AWS_REGION: 'eu-west-1' }, {}, runtime, 'eu-central-1'],
+  ]
+  for (const [env, aws, host, region] of regions) {
+    const up = { base_url: host, accounts: [{ name: 'a', aws: { service: 'bedrock', ...aws } }] }
+    const { upstreams } = loadText(JSON.stringify({ upstreams: { up } }), 'a file', {}, env)
+    assert.deepEqual(upstreams.get('up')!.accounts[0]!.renewal, {
+      cloud: { kind: 'aws', service: 'bedrock', region, sign: 'request' },
+    })
+  }
+})
+
 test('clouds 7 a cloud account has its settings with their defaults, and shows no secret', () => {
   const role = 'arn:aws:iam::123456789012:role/path/llm'
   const said = { profile: 'p', role, external_id: 'e', session_name: 's1', sign: 'bearer' }

@@ -214,6 +214,22 @@ const sources: Source[] = [
     ...{ source: 'workload identity federation', identity: 'sa@p.iam' },
   },
   {
+    name: 'federation by a program',
+    set: ({ cloud, folder, file }) => {
+      const said = '{"version":1,"success":true,"id_token":"subject-word"}'
+      const program = file(
+        'program',
+        `test "$1 $GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE" = "a b //iam.googleapis.com/pool" && echo '${said}'`,
+      )
+      const source = federation(cloud, { executable: { command: `sh "${program}" "a b"`, timeout_millis: 5000 } })
+      return {
+        account: { kind: 'google', credentialsFile: writeExternalAccount(folder, cloud, source) },
+        env: { GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES: '1' },
+      }
+    },
+    ...{ source: 'workload identity federation', identity: '//iam.googleapis.com/pool' },
+  },
+  {
     name: 'federation by a signed question to AWS',
     set: ({ cloud, folder }) => ({
       account: {
@@ -536,14 +552,27 @@ const wrong: [about: string, set: Source['set'], why: RegExp][] = [
     /oauth\.example is not asked/,
   ],
   [
-    'a program of a federation',
+    'a program of a federation, without consent',
     ({ cloud, folder }) => ({
       account: {
         kind: 'google',
-        credentialsFile: writeExternalAccount(folder, cloud, { credential_source: { executable: {} } }),
+        credentialsFile: writeExternalAccount(folder, cloud, { credential_source: { executable: { command: 'sh' } } }),
       },
     }),
-    /use key_command/,
+    /needs GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1/,
+  ],
+  [
+    'a program of a federation that reports no token',
+    ({ cloud, folder }) => ({
+      account: {
+        kind: 'google',
+        credentialsFile: writeExternalAccount(folder, cloud, {
+          credential_source: { executable: { command: `echo '{"success":false,"code":"401"}'` } },
+        }),
+      },
+      env: { GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES: '1' },
+    }),
+    /the output of the program of the external account has no id_token/,
   ],
   ['no tenant', () => ({ account: { ...azure, secret: new Secret('s') } }), /`tenant` and `client` are needed/],
   [

@@ -257,7 +257,7 @@ async function resolveProfile(name: string, walk: ProfileWalk): Promise<CloudTok
   if (hasKeys) return { use: { id, secret, ...(token && { token }) }, source, identity: id, lifeMs: undefined }
   const command = profile.get('credential_process')
   if (command !== undefined) {
-    const read = readCredentials(await runSource(around, wordsOf(command)), 'credential_process', around)
+    const read = readCredentials(await runSource(around, command), 'credential_process', around)
     return { ...read, source }
   }
   const isInteractive = [...profile.keys()].some((key) => key.startsWith('sso_'))
@@ -335,13 +335,4 @@ function readSections(text: string): [section: string, values: Map<string, strin
     if (key !== undefined && value) sections.at(-1)?.[1].set(key.toLowerCase(), value)
   }
   return sections
-}
-
-/** Splits a command into words, which may be in quotes. */
-function wordsOf(command: string): string[] {
-  return [...command.matchAll(/(?:"(?:\\.|[^"\\])*"|'[^']*'|[^\s"'])+/g)].map(([word]) =>
-    word.replace(/"((?:\\.|[^"\\])*)"|'([^']*)'/g, (_, double: string | undefined, single: string | undefined) =>
-      double === undefined ? single! : double.replace(/\\(.)/g, '$1'),
-    ),
-  )
 }

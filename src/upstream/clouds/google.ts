@@ -1,5 +1,6 @@
 import { signJwt } from '../../clouds/jwt.ts'
 import { type AwsCredentials, signRequest } from '../../clouds/sigv4.ts'
+import { regionOf } from '../../config/clouds.ts'
 import type { GoogleAccount } from '../../config/config.ts'
 import { takeAws } from './aws.ts'
 import {
@@ -10,6 +11,7 @@ import {
   readMembers,
   readOAuth,
   readSource,
+  runSource,
   type SourceAround,
 } from './sources.ts'
 
@@ -136,12 +138,10 @@ async function takeFederated(said: CredentialsFile, around: SourceAround): Promi
   return { use: { bearer: token.accessToken }, source, identity: email, lifeMs: rest }
 }
 
-/** Reads the token of the other provider: from a file, from an address, or as a signed request to AWS. */
-async function takeSubject(
-  file: Record<'audience', string> & Record<string, unknown>,
-  where: string,
-  around: SourceAround,
-): Promise<string> {
+type FederationFile = Record<'audience' | 'subject_token_type', string> & Record<string, unknown>
+
+/** Reads the token of the other provider: from a file, an address or a program, or as a signed request to AWS. */
+async function takeSubject(file: FederationFile, where: string, around: SourceAround): Promise<string> {
   const source = (file['credential_source'] ?? {}) as Record<string, unknown>
   const format = (source['format'] ?? {}) as Record<string, unknown>
   const unpack = (text: string) => {
@@ -155,12 +155,29 @@ async function takeSubject(
     const headers = source['headers'] as Record<string, string> | undefined
     return unpack((await askSource(around, source['url'], { ...(headers && { headers }), metadata: 'link' })).text)
   }
-  throw new Error(`${where} has a credential_source that is not known: for a program use key_command`)
+  const command = (source['executable'] as Record<string, unknown> | undefined)?.['command']
+  if (typeof command === 'string') return askProgram(command, file, around)
+  throw new Error(`${where} has a credential_source that is not known`)
+}
+
+/** Runs the program of a federation, as google-auth 2.63 does (`pluggable.py`). */
+async function askProgram(command: string, file: FederationFile, around: SourceAround): Promise<string> {
+  const consent = 'GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES'
+  if (around.env[consent] !== '1')
+    throw new Error(`the file of the external account names a program, which needs ${consent}=1`)
+  const wishes = {
+    GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE: file.audience,
+    GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE: file.subject_token_type,
+    GOOGLE_EXTERNAL_ACCOUNT_INTERACTIVE: '0',
+  }
+  const where = 'the output of the program of the external account'
+  const name = file.subject_token_type.endsWith(':saml2') ? 'saml_response' : 'id_token'
+  return readMembers(await runSource(around, command, wishes), where, [name])[name]!
 }
 
 /** Returns a signed `GetCallerIdentity` request, which Google sends in our place (google-auth 2.63, `aws.py`). */
 async function signForAws(audience: string, source: Record<string, unknown>, around: SourceAround): Promise<string> {
-  const region = around.env['AWS_REGION'] || around.env['AWS_DEFAULT_REGION']
+  const region = regionOf(around.env)
   if (!region) throw new Error('AWS_REGION is not set: the signature for Google needs it')
   const { use } = await takeAws({ kind: 'aws', region, service: 'sts', sign: 'request' }, around)
   const usual = 'https://sts.{region}.amazonaws.com?Action=GetCallerIdentity&Version=2011-06-15'

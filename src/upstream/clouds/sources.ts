@@ -3,7 +3,7 @@ import { BlockList, isIP } from 'node:net'
 import type { AwsCredentials } from '../../clouds/sigv4.ts'
 import { type DialRoute, ProxyRefusal } from '../dial.ts'
 import { type FetchRequest, fetchHttp } from '../http-fetch.ts'
-import { runCommand } from '../key-command.ts'
+import { type CommandEnd, runCommand } from '../key-command.ts'
 
 /** A credential that a source gave. */
 export type CloudToken = {
@@ -141,20 +141,39 @@ export async function readSource(path: string, what: string): Promise<string> {
   }
 }
 
-/** Runs a command of a source. @returns its output @throws Error with the name of the program */
-export function runSource({ signal }: SourceAround, command: readonly string[]): Promise<string> {
+/**
+ * Runs a command of a source, whose words may be in quotes.
+ * @param env variables that the program gets besides ours
+ * @returns its output @throws Error with the name of the program
+ */
+export function runSource(
+  { signal }: SourceAround,
+  text: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const command = wordsOf(text)
   return new Promise((resolve, reject) => {
-    const running = runCommand(command, (end) => {
+    const onEnd = (end: CommandEnd) => {
       signal.removeEventListener('abort', stop)
       if ('text' in end) resolve(end.text)
       else reject(new Error(`${command[0]}: ${end.why}`))
-    })
+    }
+    const running = runCommand(command, onEnd, false, env)
     const stop = () => {
       running.stop()
       reject(new Error(`${command[0]}: it takes too long`))
     }
     signal.addEventListener('abort', stop, { once: true })
   })
+}
+
+/** Splits a command into words, which may be in quotes. */
+function wordsOf(command: string): string[] {
+  return [...command.matchAll(/(?:"(?:\\.|[^"\\])*"|'[^']*'|[^\s"'])+/g)].map(([word]) =>
+    word.replace(/"((?:\\.|[^"\\])*)"|'([^']*)'/g, (_, double: string | undefined, single: string | undefined) =>
+      double === undefined ? single! : double.replace(/\\(.)/g, '$1'),
+    ),
+  )
 }
 
 /**
