@@ -9,17 +9,8 @@ export type DumpRow = Readonly<Record<string, unknown>>
  */
 export type LitellmDump = Readonly<Record<'keys' | 'teams' | 'users' | 'members', readonly DumpRow[]>>
 
-/** Names of members whose value contains rows although it is an object. */
-const wrappers = new Set([
-  'key_list',
-  'team_list',
-  '/key/list',
-  '/team/list',
-  '/user/list',
-  'user',
-  'user_info',
-  'team_info',
-])
+/** Names of members of rows whose value contains rows although it is an object. */
+const wrappers = new Set(['user', 'user_info', 'team_info'])
 
 /** Columns that rows of users have, and rows of team members do not have. */
 const userFields = ['user_role', 'user_alias', 'teams', 'max_budget']
@@ -52,8 +43,10 @@ export function readLitellmDump(texts: readonly string[]): LitellmDump {
     else if (typeof user === 'string' && isUser && !('user_info' in row)) users.set(user, row)
     else if (typeof user === 'string' && typeof team === 'string') members.set(memberOf(user, team), row)
     else if (typeof team === 'string' && user === undefined && !('team_info' in row)) teams.set(team, row)
+    // A file may hold several answers under any names, such as `{ keys: …, teams: … }`.
+    const isRow = [token, team, user].some((id) => id !== undefined)
     for (const [name, inner] of Object.entries(row))
-      if ((Array.isArray(inner) && name !== 'organization_memberships') || wrappers.has(name)) take(inner)
+      if (!isRow || (Array.isArray(inner) && name !== 'organization_memberships') || wrappers.has(name)) take(inner)
   }
   for (const text of texts) for (const value of valuesOf(text)) take(value)
   if (keys.size === 0)

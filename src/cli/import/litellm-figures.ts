@@ -3,9 +3,9 @@ import { readPriceFile, toDecimal } from '../catalog/price-files.ts'
 import { type DeploymentWay, presetOfProvider } from './litellm-places.ts'
 import { countOf, type Deployment, type LitellmMaking, type SourceFields } from './litellm-settings.ts'
 
-/** The limits and prices of a deployment. `prices` is undefined if no price is known. `notes` say what was assumed. */
+/** The limits and prices of a deployment, as far as they are known. `notes` say what was assumed. */
 export type ImportFigures = {
-  maxOutput: number
+  maxOutput: number | undefined
   window: number | undefined
   prices: ImportPrices | undefined
   notes: readonly string[]
@@ -47,14 +47,13 @@ export function figuresOf(
   ].map((one) => ({ ...one, value: countOf(one.value) }))
   const output = outputs.find(({ value }) => value !== undefined)
   if (output?.path) made.note(output.path, 'carried', 'max_output_tokens')
-  if (!output) notes.push(`${name}: its most output tokens are not known; ${usualOutput} are assumed.`)
   made.note(`${path}.model_info.max_tokens`, 'replaced', 'max_output_tokens is known more exactly')
   const inputs = countOf(info['max_input_tokens'])
   if (inputs !== undefined) made.note(`${path}.model_info.max_input_tokens`, 'carried', 'context_window')
   const window = inputs ?? listed?.contextWindow ?? known?.contextWindow
   const calls = lookedUp && !listed?.prices && ofOwn ? preset?.calls?.texts : undefined
   return {
-    maxOutput: output?.value ?? usualOutput,
+    maxOutput: output?.value,
     window,
     prices: prices && calls ? withCalls(prices, calls) : prices,
     notes,
@@ -119,6 +118,3 @@ export function dearestOf(priced: readonly { figures: ImportFigures }[]): Import
 }
 
 const allModels = Object.values(builtInPresets.presets).flatMap(({ models }) => models)
-
-/** The maximum output that is assumed if a model's limits are not known, in tokens. */
-const usualOutput = 8192

@@ -46,6 +46,9 @@ const carriedParams = [
 /** Credentials of AWS. They are not carried over, because we read them from AWS's variables, profiles and roles. */
 const awsSecrets = ['aws_access_key_id', 'aws_secret_access_key', 'aws_session_token']
 
+/** The maximum output that is assumed if it is not known for any deployment of a model, in tokens. */
+const usualOutput = 8192
+
 /** Makes the catalog entry of a model, without its id. @param dearest the prices, which apply to all its deployments */
 export function entryOf(
   made: LitellmMaking,
@@ -69,7 +72,10 @@ export function entryOf(
     ...(weight !== 1 && { weight }),
     ...(headers && { headers }),
   })
-  const maxOutput = Math.min(...priced.map(({ figures }) => figures.maxOutput))
+  const outputs = priced.flatMap(({ figures }) => figures.maxOutput ?? [])
+  const maxOutput = outputs.length > 0 ? Math.min(...outputs) : usualOutput
+  if (outputs.length === 0)
+    made.notes.add(`${priced[0]!.deployment.name}: its most output tokens are not known; ${usualOutput} are assumed.`)
   const windows = priced.flatMap(({ figures }) => figures.window ?? [])
   const window = windows.length > 0 ? Math.min(...windows) : undefined
   return {

@@ -58,6 +58,24 @@ const one = (more: Entry, teams: Entry[] = [], options: Partial<KeysOptions> = {
 
 const budget = (credits: number, per?: string) => ({ nanos: BigInt(credits) * 10n ** 9n, per })
 
+test('issue 50 import litellm --keys reads both answers from one file, whatever their names and order are', () => {
+  const keys = { keys: [keyRow('sk-canary-1', { team_id: 't1' })], total_count: 1, current_page: 1, total_pages: 1 }
+  const teams = [teamRow('t1')]
+  for (const file of [
+    [keys, teams],
+    [teams, keys],
+    { keys, teams },
+    { ...keys, teams },
+    { keys, teams: { teams } },
+    { key_list: keys, team_list: teams },
+    { '/key/list': keys, '/team/list': teams },
+    { key: { list: keys }, team: { list: teams } },
+  ]) {
+    const dump = readLitellmDump([JSON.stringify(file)])
+    assert.deepEqual([dump.keys, dump.teams], [keys.keys, teams], JSON.stringify(file))
+  }
+})
+
 test('issue 50 import litellm --keys carries the limits of a key', () => {
   assert.equal(one({})?.digest, createHash('sha256').update('sk-canary-1').digest('base64url'))
   assert.deepEqual(one({ key_alias: 'ci' })?.label, 'ci')

@@ -92,6 +92,22 @@ test('issue 50 import litellm lists fallbacks to a model that was left out, and 
   ])
 })
 
+test('issue 50 import litellm takes the most output tokens from the deployments for which they are known', () => {
+  const odd = (most?: number) => ({
+    ...deployment('m', { model: 'openai/odd', input_cost_per_token: 1e-6, output_cost_per_token: 1e-6 }),
+    ...(most !== undefined && { model_info: { max_output_tokens: most } }),
+  })
+  for (const [list, most, notes] of [
+    [[odd(16_384), odd()], 16_384, 0],
+    [[odd(), odd(4_096), odd(16_384)], 4_096, 0],
+    [[odd(), odd()], 8_192, 1],
+  ] as const) {
+    const made = convertLitellm({ model_list: list }, { today })
+    const [model] = (made.config as { catalog: { models: { max_output_tokens: number }[] } }).catalog.models
+    assert.deepEqual([model!.max_output_tokens, made.notes.length], [most, notes])
+  }
+})
+
 test('issue 50 import litellm carries or replaces at least 90 % of the settings of twenty configurations, and lists the rest', () => {
   const shapes = rows.filter(({ isEdge }) => !isEdge)
   const all = shapes.flatMap(({ file }) => convertLitellm(parse(file), { today }).settings)
