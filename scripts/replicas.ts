@@ -3,12 +3,14 @@
  * killed, and the database is killed, frozen or disconnected. Keys and credit change meanwhile, and versions and clocks
  * differ.
  *
- *     node bin/node.mjs scripts/replicas.ts [--whole] [--only 'name;name…'] [--report file]
+ *     node bin/node.mjs scripts/replicas.ts [--whole] [--only 'name;name…'] [--kills N] [--seed N] [--report file]
  *
- * Without options it runs the part for `npm run check` (at most five minutes). `--whole` runs the nightly part.
+ * Without options it runs the part for `npm run check` (at most five minutes). `--whole` runs the nightly part. `--kills`
+ * sets the number of kills at a month's turn, so that several runs can add up to it. Their moments come from the seed.
  */
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { createRandom } from '../src/store/seeded-random.ts'
 import { findPostgres } from '../test/support/postgres.ts'
 import { archives } from './replicas/archives.ts'
 import { changes } from './replicas/changes.ts'
@@ -25,6 +27,8 @@ const { values: options } = parseArgs({
   options: {
     whole: { type: 'boolean', default: false },
     only: { type: 'string' },
+    kills: { type: 'string' },
+    seed: { type: 'string', default: '1' },
     report: { type: 'string' },
   },
 })
@@ -52,6 +56,10 @@ if (unknown?.length) {
 }
 
 const size = options.whole ? 'whole' : 'small'
+const course = {
+  kills: options.kills === undefined ? undefined : Number(options.kills),
+  random: createRandom(Number(options.seed)),
+}
 const lines: string[] = []
 for (const trial of all) {
   if (wanted && !wanted.includes(trial.name)) continue
@@ -73,7 +81,7 @@ if (options.report) writeFileSync(options.report, `${lines.join('\n')}\n`)
 async function tryOne(trial: Trial): Promise<Finding[]> {
   const setting = await createSetting(trial.options)
   try {
-    return await trial.run(setting, size)
+    return await trial.run(setting, size, course)
   } catch (error) {
     return [{ ok: false, text: `broke off: ${(error as Error).stack}` }]
   } finally {

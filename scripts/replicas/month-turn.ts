@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { ListedEntry } from '../../src/accounts/entries.ts'
 import { ask, type Seen } from './clients.ts'
 import { judgeBooks } from './deaths.ts'
-import { type Finding, finding, type Size, type Trial } from './report.ts'
+import { type Course, type Finding, finding, type Size, type Trial } from './report.ts'
 import type { Replica, Setting } from './setting.ts'
 
 /** Law 13 of the books of credit: a month's turn with three servers under kill -9. */
@@ -17,15 +17,15 @@ export const monthTurns: readonly Trial[] = [
 const grantNanos = 5n * 10n ** 6n
 const lastMonth = '1999-12'
 
-async function turnMonths(setting: Setting, size: Size): Promise<Finding[]> {
-  const kills = size === 'whole' ? 300 : 30
+async function turnMonths(setting: Setting, size: Size, course: Course): Promise<Finding[]> {
+  const kills = course.kills ?? (size === 'whole' ? 300 : 30)
   const alive: Replica[] = await Promise.all([1, 2, 3].map(() => setting.startReplica()))
   const seen: Seen[] = []
   const wrong: string[] = []
   for (let i = 0; i < kills; i++) {
     const { accountId, key } = await makeDue(setting)
     const asking = alive.flatMap((replica) => [0, 1].map((n) => ask(replica, { key, stream: n === 0 })))
-    await pause(Math.random() * 60)
+    await pause(course.random() * 60)
     const victim = alive.shift()!
     await victim.kill()
     const others = alive.map((replica) => ask(replica, { key }))

@@ -6,6 +6,14 @@ export type Size = 'small' | 'whole'
 /** A demand, and whether it was met. */
 export type Finding = { ok: boolean; text: string }
 
+/** What the command line says of a run. */
+export type Course = {
+  /** The number of kills, for trials that kill until a number is reached. Default: by size. */
+  kills: number | undefined
+  /** In [0, 1), from the seed of the run. */
+  random(): number
+}
+
 export type Trial = {
   name: string
   /** In the words of the demand. */
@@ -14,7 +22,7 @@ export type Trial = {
   options?: SettingOptions
   /** Only by night. */
   isNightly?: boolean
-  run(setting: Setting, size: Size): Promise<Finding[]>
+  run(setting: Setting, size: Size, course: Course): Promise<Finding[]>
 }
 
 export function finding(ok: boolean, text: string): Finding {
