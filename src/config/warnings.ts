@@ -33,11 +33,6 @@ export function findWarnings(
   const ofModels = modelsOf(file.catalog).flatMap(({ entry, index }) => {
     const model = readModel(entry, file)
     const found = [
-      ...warnOfRates(['prices'], entry.prices),
-      ...warnOfRates(['cost'], entry.cost),
-      ...[entry.upstream].flat().flatMap((route, at) => {
-        return typeof route === 'string' ? [] : warnOfRates(['upstream', at, 'cost'], route.cost)
-      }),
       ...warnOfWrites(entry, model),
       ...warnOfMedia(entry, model, file.upstreams),
       ...warnOfProfiles(entry),
@@ -46,10 +41,8 @@ export function findWarnings(
   })
   return [
     ...Object.entries(certificates).flatMap(([key, pem]) => warnOfCertificate(key, pem)),
+    ...listsOf(file).flatMap(warnOfRates),
     ...ofModels,
-    ...Object.entries(file.plans).flatMap(([name, { models = {} }]) =>
-      Object.entries(models).flatMap(([id, prices]) => warnOfRates(['plans', name, 'models', id], prices)),
-    ),
     ...warnOfChains(file),
     ...warnOfApiUrl(file),
     ...warnOfBases(file),
@@ -171,12 +164,31 @@ function isPrivate(hostname: string): boolean {
   return !host.includes('.') || /\.(?:local|internal|lan|home\.arpa)$/.test(host)
 }
 
+/** Returns all price lists of a file: prices and costs of models, costs of routes, and the lists of plans. */
+function listsOf({ catalog, plans }: ConfigFile): { at: PropertyKey[]; prices: PricesEntry }[] {
+  const ofModels = modelsOf(catalog).flatMap(({ entry: { prices, cost, upstream }, index }) =>
+    [
+      { at: ['prices'], prices },
+      { at: ['cost'], prices: cost },
+      ...[upstream].flat().map((route, number) => ({
+        at: ['upstream', number, 'cost'],
+        prices: typeof route === 'string' ? undefined : route.cost,
+      })),
+    ].map(({ at, prices }) => ({ at: ['catalog', 'models', index, ...at], prices })),
+  )
+  const ofPlans = Object.entries(plans).flatMap(([name, { models = {} }]) =>
+    Object.entries(models).map(([id, prices]) => ({ at: ['plans', name, 'models', id], prices })),
+  )
+  return [...ofModels, ...ofPlans].flatMap(({ at, prices }) =>
+    prices === undefined || typeof prices === 'bigint' ? [] : { at, prices },
+  )
+}
+
 /**
  * Warns of prices that are probably per token, as in LiteLLM. Also warns if reading from a cache costs more than input
  * (NEW-8).
  */
-function warnOfRates(at: PropertyKey[], prices: PricesEntry | bigint | undefined): ConfigWarning[] {
-  if (prices === undefined || typeof prices === 'bigint') return []
+function warnOfRates({ at, prices }: { at: PropertyKey[]; prices: PricesEntry }): ConfigWarning[] {
   const all = rowsOf<PriceRowEntry>(prices).flatMap(({ row, path }) => ratesOf(row, [...at, ...path.slice(1)]))
   return all.flatMap(({ rates: { input, cache_read: cached = 0n, ...rest }, path }): ConfigWarning[] => {
     const small = Object.entries({ input, cache_read: cached, ...rest }).find(
@@ -232,8 +244,9 @@ const dayMs = 86_400_000
 const noticeMs = 45 * dayMs
 
 /** Warns of calendars that end soon. After the end every day counts as a working day, and bands apply wrong prices. */
-function warnOfCalendars({ calendars, catalog }: ConfigFile): ConfigWarning[] {
-  const rows = modelsOf(catalog).flatMap(({ entry: { prices } }) => [prices].flat())
+function warnOfCalendars(file: ConfigFile): ConfigWarning[] {
+  const { calendars } = file
+  const rows = listsOf(file).flatMap(({ prices }) => [prices].flat())
   const used = new Set(rows.flatMap(({ bands = [] }) => bands.map(({ not_on: name }) => name)))
   return Object.entries(calendars).flatMap(([name, { through, zone }]): ConfigWarning[] => {
     const midnight = Date.parse(through) + dayMs

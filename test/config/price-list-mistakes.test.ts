@@ -288,6 +288,25 @@ test('C11 a calendar that has ended, or ends within 45 days, is a warning if a b
   }
 })
 
+test('C11 a calendar that ends is a warning for each list that uses it: prices, costs, costs of routes, plans', () => {
+  const ended = '\n  cn: { zone: Asia/Shanghai, through: 2026-01-31, days: [] }'
+  const list = bands(peak.replace(' times', ' not_on: cn, times'))
+  const route = `upstream: [{ name: up, cost: ${list} }]`
+  const texts = [
+    configOf(list, ended),
+    configOf(`{ ${rates} }`, ended).replace('upstream: up', `upstream: up\n      cost: ${list}`),
+    configOf(`{ ${rates} }`, ended).replace('upstream: up', route),
+    `${configOf(`{ ${rates} }`, ended)}plans: { gold: { models: { m: ${list} } } }\n`,
+  ]
+  for (const text of texts) {
+    const { warnings } = loadText(text, 'prices', {}, {})
+    assert.ok(
+      warnings.some(({ message }) => message.startsWith('calendars.cn.through is over')),
+      text,
+    )
+  }
+})
+
 test('Y17 expected_tiers of accounts are those of the models that they serve, each once', () => {
   const text = configOf('{ input: "1", output: "1", tiers: { priority: "2" } }').replace(
     'key: k',
