@@ -203,6 +203,23 @@ onEachStore((engine) => {
     const { labels: _, ...figures } = labels[0]!
     assert.deepEqual(people, [{ person: null, ...figures }])
   })
+
+  test('issue 46 law 9: a month is closed a minute after its end, because a batch of entries may still be posted until then', async () => {
+    const store = await engine.open({ atMs: startMs })
+    const { id } = await store.createAccount('acme', 10n ** 13n)
+    const endMs = Date.parse('2026-09-01T00:00:00Z')
+    await store.turn(endMs + 60_000)
+    for (const [laterMs, isClosed] of [
+      [0, false],
+      [59_999, false],
+      [60_000, true],
+    ] as const) {
+      const input = show.input.parse({ account: id, month: '2026-08' })
+      const outcome = await show.run(contextOf(store, euro, endMs + laterMs), input)
+      assert.equal((outcome as { body: ToldStatement }).body.closed, isClosed, `${laterMs} ms`)
+      assert.equal((await store.readHeader(id, '2026-08')) !== undefined, isClosed, `${laterMs} ms`)
+    }
+  })
 })
 
 test('issue 46 Y22 law 9: operators get statements in every form over HTTP and at the command line; a key owner sees no price', async () => {

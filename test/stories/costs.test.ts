@@ -78,6 +78,26 @@ test('C11 an entry has the cost by the list of its route, else of its model, at 
   await native.close()
 })
 
+test('issue 46 C11 the cost is that of the tier that served, also where only the list of the cost has the tier', async () => {
+  const native = await start()
+  for (const [tier, factor] of [
+    ['priority', 2n],
+    ['flex', 1n],
+    ['default', 1n],
+  ] as const) {
+    const served = { answer: { service_tier: tier } }
+    native.upstream.play(whole(withService(answers.chat, served)))
+    const { id } = await native.ask('chat', { model: 'cost-chat' })
+    const entry = native.gateway.store.findEntry(id)!
+    assert.deepEqual(
+      [entry.amountNanos, entry.details!.costNanos, entry.details!.tier],
+      [72_000n, 24_000n * factor, undefined],
+    )
+  }
+  assert.deepEqual(native.gateway.store.verify(verifyOptions), [])
+  await native.close()
+})
+
 test('issue 46 a cost reported in answers does not start ledger form 3 by itself; it is kept with ledger: { form: 3 }', async () => {
   for (const config of [{}, { ledger: { form: 3 } }]) {
     const native = await start(config)
