@@ -32,7 +32,8 @@ async function start(config: Record<string, unknown> = {}): Promise<Native> {
     testModel(`cost-${wire}`, wire, { prices, cost }),
     testModel(`route-${wire}`, wire, { prices, cost, upstream: [{ name: 'sim', cost: { input: '2', output: '2' } }] }),
   ])
-  return startNative({ models, config })
+  const called = { prices: { ...prices, calls: { web_search: '0.01' } }, cost: { ...cost, calls: { web_search: '0.004' } } }
+  return startNative({ models: [...models, testModel('called-messages', 'messages', called)], config })
 }
 
 async function ask(
@@ -94,6 +95,16 @@ test('issue 46 C11 the cost is that of the tier that served, also where only the
       [72_000n, 24_000n * factor, undefined],
     )
   }
+  assert.deepEqual(native.gateway.store.verify(verifyOptions), [])
+  await native.close()
+})
+
+test('issue 46 C11 the cost has the calls of hosted tools, at the price of its own list', async () => {
+  const native = await start()
+  const said = { server_tool_use: { web_search_requests: 2 } }
+  const { entry } = await ask(native, 'messages', 'called', said)
+  const [amountNanos, costNanos] = [72_000n + 2n * 10n ** 7n, 24_000n + 8n * 10n ** 6n]
+  assert.deepEqual([entry.amountNanos, entry.details!.costNanos], [amountNanos, costNanos])
   assert.deepEqual(native.gateway.store.verify(verifyOptions), [])
   await native.close()
 })
