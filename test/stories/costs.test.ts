@@ -32,7 +32,10 @@ async function start(config: Record<string, unknown> = {}): Promise<Native> {
     testModel(`cost-${wire}`, wire, { prices, cost }),
     testModel(`route-${wire}`, wire, { prices, cost, upstream: [{ name: 'sim', cost: { input: '2', output: '2' } }] }),
   ])
-  const called = { prices: { ...prices, calls: { web_search: '0.01' } }, cost: { ...cost, calls: { web_search: '0.004' } } }
+  const called = {
+    prices: { ...prices, calls: { web_search: '0.01' } },
+    cost: { ...cost, calls: { web_search: '0.004' } },
+  }
   return startNative({ models: [...models, testModel('called-messages', 'messages', called)], config })
 }
 
@@ -95,6 +98,20 @@ test('issue 46 C11 the cost is that of the tier that served, also where only the
       [72_000n, 24_000n * factor, undefined],
     )
   }
+  assert.deepEqual(native.gateway.store.verify(verifyOptions), [])
+  await native.close()
+})
+
+test('issue 46 C4 an answer that is waived has the cost of its tokens all the same', async () => {
+  const native = await start({ billing: { cut_answers: 'waive' } })
+  native.upstream.play(stream(frames.messages.slice(0, -2)))
+  const { id } = await native.ask('messages', { model: 'cost-messages', stream: true })
+  const { amountNanos, bill, details } = native.gateway.store.findEntry(id)!
+  const { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens } = bill!.usage
+  const allInput = inputTokens + cacheReadTokens + cacheWriteTokens
+  assert.deepEqual([amountNanos, bill!.usageSource], [0n, 'waived'])
+  assert.ok(allInput > 0)
+  assert.equal(details!.costNanos, BigInt(allInput) * 1_000n + BigInt(outputTokens) * 5_000n)
   assert.deepEqual(native.gateway.store.verify(verifyOptions), [])
   await native.close()
 })

@@ -3,12 +3,14 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
 import fc from 'fast-check'
+import { parseCredits } from '../../src/accounts/credit.ts'
 import { digestKey } from '../../src/accounts/keys.ts'
 import { type Tier, tiers } from '../../src/catalog/model.ts'
 import { ratesAt } from '../../src/catalog/price-list.ts'
 import { clientWireNames } from '../../src/catalog/wire-names.ts'
 import { planMistakes, readPlans, readPriceList } from '../../src/config/price-list.ts'
 import {
+  calendars as calendarsSchema,
   type PlanEntries,
   type PricesEntry,
   plans as plansSchema,
@@ -65,6 +67,20 @@ test('law 7 a plan is applied last, after band, tier, geography and step, and eq
       const before = readPriceList(listOf(Number(times.plan)))
       assert.deepEqual(ratesAt(after.get('gold')!, facts), ratesAt(before, facts))
     }),
+  )
+})
+
+test('C11 the prices of a plan for one model have bands of their own, with the days of their calendar', () => {
+  const band = { name: 'peak', days: 'mon-fri', hours: '09:00-12:00', not_on: 'cn', times: '2' }
+  const plans = plansOf({ gold: { times: '3', models: { m: { input: '1', output: '1', bands: [band] } } } })
+  const calendars = { cn: { zone: 'Asia/Shanghai', through: '2026-12-31', days: ['2026-10-01'] } }
+  const model = { id: 'm', prices: pricesOf({ input: '7', output: '7' }) }
+  const list = readPlans(model, { plans, calendars: calendarsSchema.parse(calendars) }).get('gold')!
+  const nanosAt = (time: string) => ratesAt(list, { at: Date.parse(time), inputTokens: 1 }).rates.inputNanos
+  // The hours are those of Shanghai: 01:00 to 04:00 in UTC.
+  assert.deepEqual(
+    ['2026-09-30T00:59Z', '2026-09-30T01:00Z', '2026-10-01T01:00Z', '2026-10-02T01:00Z'].map(nanosAt),
+    ['1', '2', '1', '2'].map(parseCredits),
   )
 })
 
