@@ -116,6 +116,11 @@ for (const provider of exportProviders) {
           row.window === 0 ? { ...row, tokens: sum(row.tokens, { ...none, [kind]: 1 }) } : row,
         )
         assert.equal((await reconcile(read(write(more)), entries, options)).unexplained, 1)
+        // An answer that was cut short explains output alone.
+        const ofInput = rows.map((row) =>
+          row.window === 5 ? { ...row, tokens: sum(row.tokens, { ...none, input: 1 }) } : row,
+        )
+        assert.equal((await reconcile(read(write(ofInput)), entries, options)).unexplained, 1)
       }),
       { numRuns: runsUpTo(60) },
     )

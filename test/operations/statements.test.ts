@@ -204,6 +204,24 @@ onEachStore((engine) => {
     assert.deepEqual(people, [{ person: null, ...figures }])
   })
 
+  test('issue 46: use at different prices has a line for each price', async () => {
+    const store = await engine.open({ atMs: startMs })
+    const { id } = await store.createAccount('acme', 10n ** 13n)
+    const row = createDebitRow('one', id)
+    const rates = Object.entries(row.prices).map(([name, nanos]) => [name, 2n * (nanos as bigint)])
+    const dearer = { priceVersion: 'v2', prices: Object.fromEntries(rates), amountNanos: 2n * costNanos }
+    await store.postDebits([row, { ...row, requestId: 'two' }, { ...row, requestId: 'three', ...dearer }])
+    await store.turn(lateMs)
+    const { use_lines: lines } = await readStatement(store, id, '2026-08')
+    assert.deepEqual(
+      lines.map(({ requests, price, amount }) => [requests, price!.input, parseCredits(amount)]),
+      [
+        [2, '3', 2n * costNanos],
+        [1, '6', 2n * costNanos],
+      ],
+    )
+  })
+
   test('issue 46 law 9: a month is closed a minute after its end, because a batch of entries may still be posted until then', async () => {
     const store = await engine.open({ atMs: startMs })
     const { id } = await store.createAccount('acme', 10n ** 13n)
@@ -216,7 +234,10 @@ onEachStore((engine) => {
     ] as const) {
       const input = show.input.parse({ account: id, month: '2026-08' })
       const outcome = await show.run(contextOf(store, euro, endMs + laterMs), input)
-      assert.equal((outcome as { body: ToldStatement }).body.closed, isClosed, `${laterMs} ms`)
+      const { closed, head } = (outcome as { body: ToldStatement }).body
+      assert.equal(closed, isClosed, `${laterMs} ms`)
+      // Entries of the next month are not covered.
+      assert.ok(parseHead(head).momentMs < endMs, head)
       assert.equal((await store.readHeader(id, '2026-08')) !== undefined, isClosed, `${laterMs} ms`)
     }
   })

@@ -127,7 +127,10 @@ onEachStore((engine) => {
     await store.turn(december)
     const calendar = createCalendar(berlin)
     assert.equal(await store.change(postGrant(id, calendar, base)), 'again')
-    assert.equal(await store.change(postGrant(id, calendar, await store.sumGrant(id))), 'posted')
+    const summed = await store.sumGrant(id)
+    const ofAnother = { ...summed!, reference: `${summed!.reference}/2` }
+    assert.equal(await store.change(postGrant(id, calendar, ofAnother)), 'again')
+    assert.equal(await store.change(postGrant(id, calendar, summed)), 'posted')
     assert.equal(await balance(), 200n)
   })
 

@@ -150,6 +150,14 @@ test('I9 a report of only zeros replaces no count of a real one', () => {
   assert.deepEqual(mergeUsage({}, zeros), zeros)
 })
 
+test('issue 46 Y17 a later word for the service replaces an earlier one, also if its report has only zeros', () => {
+  const real = { inputTokens: 3, service: { service_tier: 'default', speed: 'standard' } }
+  for (const counts of [{}, { inputTokens: 0, outputTokens: 0 }, { outputTokens: 9 }]) {
+    const merged = mergeUsage(real, { ...counts, service: { service_tier: 'flex' } })
+    assert.deepEqual([merged.inputTokens, merged.service], [3, { service_tier: 'flex', speed: 'standard' }])
+  }
+})
+
 test('C6 an ignored report does not make a partial count final', () => {
   const start = { inputTokens: 900, outputTokens: 1, isOutputPartial: true }
   const ignored = messages({ input_tokens: -1, output_tokens: 0 })
