@@ -6,7 +6,7 @@ export type Size = 'small' | 'whole'
 /** A demand, and whether it was met. */
 export type Finding = { ok: boolean; text: string }
 
-/** What the command line says of a run. */
+/** Options of the command line for a run. */
 export type Course = {
   /** The number of kills, for trials that kill until a number is reached. Default: by size. */
   kills: number | undefined
