@@ -49,39 +49,34 @@ export function estimateMediaTokens(head: string, chars: number): number | undef
  * 5,667).
  */
 export function holdsMedia(body: Buffer): boolean {
-  for (const at of placesOf(body, 'base64')) {
-    const around = body.toString('latin1', at - 1, at + 7)
-    if (around === ';base64,' || around === '"base64"') return true
+  for (const at of placesOf(body, '64')) {
+    const isWord = (body[at - 1]! | 0x20) === 0x65
+    if (isWord && /;\s*base64\s*[;,]|"base64"/i.test(body.toString('latin1', at - 9, at + 7))) return true
   }
   return holdsWord(body, 'file_data') || findPlainMedia(body).length > 0
 }
 
-/** The head of a data URL of an image or a PDF, without base64. */
-const plainHead = /^data:(?:image\\?\/|application\\?\/pdf)(?![^,]*;\s*base64\s*[;,])[^,"]{0,200},/i
-const headBytes = 256
+/**
+ * The head of a data URL of an image or a PDF, without base64. Scheme and type may be in any case (RFC 3986, RFC 2045).
+ * A URL in quoted source code follows an escaped quote, and counts as text.
+ */
+const plainHead = /(?<!\\)"data:(?:image\\?\/|application\\?\/pdf)(?![^,"]{0,200};\s*base64\s*[;,])[^,"]{0,200},/gi
 
 /**
  * Finds the strings that are data URLs of images or PDFs without base64, such as `data:image/svg+xml,%3Csvg…`. Each
- * such string has a percent sign or the name of SVG. A URL in quoted source code follows an escaped quote, and counts
- * as text.
+ * such string has a percent sign or the name of SVG.
  */
 export function findPlainMedia(body: Buffer): { start: number; end: number; tokens: number }[] {
-  if (!body.includes('%') && !body.includes('+xml')) return []
+  if (!['%', '+x', '+X'].some((sign) => body.includes(sign))) return []
   const found: { start: number; end: number; tokens: number }[] = []
-  for (const word of [':image', ':appli'])
-    for (const at of placesOf(body, word)) {
-      const start = at - 'data'.length
-      if (body[start - 1] !== quote || body[start - 2] === backslash) continue
-      if (!plainHead.test(body.toString('latin1', start, start + headBytes))) continue
-      const closing = endOfString(body, start - 1)
-      const end = closing < 0 ? body.length : closing
-      const url = parseDataUrl(readJsonString(body, start, end))
-      if (url) found.push({ start, end, tokens: estimateMediaTokens(url.base64, url.base64.length) ?? imageTokensMax })
-    }
-  return found.sort((one, other) => one.start - other.start)
+  for (const { index } of body.toString('latin1').matchAll(plainHead)) {
+    const closing = endOfString(body, index)
+    const [start, end] = [index + 1, closing < 0 ? body.length : closing]
+    const url = parseDataUrl(readJsonString(body, start, end))
+    if (url) found.push({ start, end, tokens: estimateMediaTokens(url.base64, url.base64.length) ?? imageTokensMax })
+  }
+  return found
 }
-
-const [quote, backslash] = [0x22, 0x5c]
 
 function readJsonString(body: Buffer, start: number, end: number): string {
   const text = body.toString('utf8', start, end)

@@ -347,10 +347,10 @@ export function estimateBytesTokens(bytes: Uint8Array, start = 0, end: number = 
 
 /** The text before the data of an image: a data URL's head, or a source with its media type before the data. */
 const imageLead =
-  /(?:data:image\\?\/[^,"]{1,200};base64,|"media_type"\s*:\s*"image\\?\/[^"]{1,99}"\s*,(?:[^{}]*,)?\s*"data"\s*:\s*")$/i
+  /(?:data:image\\?\/[^,"]{1,200};\s*base64\s*(?:;[^,"]{0,99})?,|"media_type"\s*:\s*"image\\?\/[^"]{1,99}"\s*,(?:[^{}]*,)?\s*"data"\s*:\s*")$/i
 /** The text before and after the data of a source whose media type comes later. */
 const dataLead = /"data"\s*:\s*"$/
-const imageTail = /^"\s*,(?:[^{}]*,)?\s*"media_type"\s*:\s*"image\\?\//
+const imageTail = /^"\s*,(?:[^{}]*,)?\s*"media_type"\s*:\s*"image\\?\//i
 const besideBytes = 256
 
 /**

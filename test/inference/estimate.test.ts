@@ -208,6 +208,54 @@ test('C2 BUG-17 a picture in a data URL without base64 counts as a picture, and 
   }
 })
 
+test('C2 BUG-17 the scheme, the type and the word base64 of a data URL may be in any case, in every form of the wires', () => {
+  const drawing = `<svg xmlns='http://www.w3.org/2000/svg'>${"<path d='M0 0L9 9'/>".repeat(10_000)}</svg>`
+  const data = Buffer.from(drawing).toString('base64')
+  const document = Buffer.from(`%PDF-1.7${'1234567 0 obj '.repeat(8_000)}`).toString('base64')
+  const cases: ((text: string) => string)[] = [
+    (text) => text.toUpperCase(),
+    (text) => text.replace(/\b[a-z]/g, (letter) => letter.toUpperCase()),
+    (text) => text.replace(/[a-z]/g, (letter, at: number) => (at % 2 === 0 ? letter : letter.toUpperCase())),
+  ]
+  const heads: [head: string, rest: string][] = [
+    ['data:image/svg+xml,', drawing],
+    ['data:image/svg+xml;charset=utf-8,', encodeURIComponent(drawing)],
+    ['data:image/heic,', '%07'.repeat(100_000)],
+    ['data:application/pdf,', encodeURIComponent(Buffer.from(document, 'base64').toString())],
+    ['data:image/svg+xml;base64,', data],
+    ['data:image/svg+xml; base64 ,', data],
+    ['data:image/heic;name=a.b;base64,', data],
+    ['data:application/pdf;base64,', document],
+  ]
+  const forms: ((url: string) => unknown)[] = [
+    (url) => ({ type: 'image_url', image_url: { url } }),
+    (image_url) => ({ type: 'input_image', image_url }),
+    (file_data) => ({ type: 'file', file: { file_data } }),
+  ]
+  const compare = (plain: string, other: string, most: number) => {
+    const [tokens, others] = [plain, other].map((body) => estimateBytesTokens(Buffer.from(body)))
+    assert.ok(tokens! < most, `${tokens}`)
+    assert.ok(Math.abs(tokens! - others!) < 40, `${other.slice(0, 120)} ${tokens} ${others}`)
+    assert.deepEqual(
+      [plain, other].map((body) => holdsMedia(Buffer.from(body))),
+      [true, true],
+      other.slice(0, 120),
+    )
+  }
+  for (const change of cases) {
+    for (const [head, rest] of heads)
+      for (const form of forms)
+        compare(JSON.stringify(form(`${head}${rest}`)), JSON.stringify(form(`${change(head)}${rest}`)), 8_000)
+    for (const order of ['media_type type data', 'data media_type type']) {
+      const source = (media_type: string) => {
+        const members = { type: 'base64', media_type, data }
+        return JSON.stringify(Object.fromEntries(order.split(' ').map((name) => [name, members[name as 'data']])))
+      }
+      compare(source('image/svg+xml'), source(change('image/svg+xml')), 1_700)
+    }
+  }
+})
+
 test('BUG-17 the search for such pictures takes time by the length of the body alone', () => {
   const times = [
     '%',

@@ -1115,6 +1115,34 @@ test('R-DOC any text media type is sent as text, because a messages model accept
     deepEqual(sourceOf(mime), { type: 'base64', media_type: mime, data: 'e30=' }, mime)
 })
 
+test('BUG-17 the scheme, the type and the word base64 of a data URL may be in any case, on every wire that takes them', () => {
+  const pictures = [`DATA:IMAGE/PNG;BASE64,${png}`, `Data:Image/Png; Base64 ,${png}`]
+  const documents = [`DATA:APPLICATION/PDF;BASE64,${pdf}`, `dAtA:aPPLICATION/pDF;bASE64,${pdf}`]
+  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: png } }
+  const document = { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: pdf } }
+  const ofChat = (part: unknown) =>
+    translate('chat', 'messages', chatAsk({ messages: [{ role: 'user', content: [part] }] }))
+  const ofResponses = (part: unknown) =>
+    translate('responses', 'messages', responsesAsk({ input: [{ role: 'user', content: [part] }] }))
+  for (const url of pictures)
+    for (const { body } of [
+      ofChat({ type: 'image_url', image_url: { url } }),
+      ofResponses({ type: 'input_image', image_url: url }),
+    ])
+      deepEqual(body.messages[0].content, [image], url.slice(0, 30))
+  for (const file_data of documents)
+    for (const { body } of [
+      ofChat({ type: 'file', file: { file_data } }),
+      ofResponses({ type: 'input_file', file_data }),
+    ])
+      deepEqual(body.messages[0].content, [document], file_data.slice(0, 30))
+  const source = { type: 'base64', media_type: 'IMAGE/PNG', data: png }
+  const body = messagesAsk({ messages: [{ role: 'user', content: [{ type: 'image', source }] }] })
+  deepEqual(translate('messages', 'chat', body).body.messages[0].content, [
+    { type: 'image_url', image_url: { url: `data:image/png;base64,${png}` } },
+  ])
+})
+
 test('R-DOC the title and context of a document are placed before it, whatever its form', () => {
   const told = { context: 'from the trial of 2019', title: 'a' }
   const sources = [
