@@ -2,7 +2,7 @@ import { StoreSilent } from '../accounts/account.ts'
 import type { Books } from '../accounts/books.ts'
 import { pollSeconds } from '../accounts/sign-in/grant-rules.ts'
 import type { IssuedTokens, SessionLives, SignInRow } from '../accounts/sign-in/rows.ts'
-import type { ProviderWord } from '../accounts/sign-in/session-rules.ts'
+import type { ProviderWord, Refresh } from '../accounts/sign-in/session-rules.ts'
 import type { createTokens } from '../accounts/sign-in/tokens.ts'
 import type { ApiAnswer } from '../admin/answer.ts'
 import type { SideRequest } from '../admin/side.ts'
@@ -66,7 +66,7 @@ const errors = {
   slow_down: [429, 'This is too often: wait, then try again.'],
   access_denied: [400, 'The sign-in was denied in the browser.'],
   expired_token: [400, 'The sign-in has ended, or was used: begin a new one.'],
-  invalid_grant: [400, 'The session or the code has ended: sign in again.'],
+  invalid_grant: [400, 'The gateway does not know this token or code, or no longer accepts it.'],
   temporarily_unavailable: [503, 'The gateway cannot check the sign-in right now: try again.'],
   invalid_method: [405, 'Use POST.'],
 } satisfies Record<string, OAuthError>
@@ -84,14 +84,22 @@ function refuseForm({ status, code, message }: GatewayError, { record }: SideReq
   return oauthAnswer(status, { error: 'invalid_request', error_description: text }, { connection: 'close' })
 }
 
-/** The message for each reason why a session ended. */
-const ends: Readonly<Record<string, string>> = {
-  reuse: 'The session was ended: an old token of it was used again.',
-  provider: 'Your organisation does not confirm the sign-in any more.',
+/**
+ * Why a session ended. `triwire token` shows the text in a message that already says that the sign-in has ended, and
+ * the cure.
+ */
+const ends = {
+  ended: 'An operator ended it, or you did in the console.',
+  signed_out: 'You signed out.',
+  revoked: 'Its key was revoked.',
+  reuse: 'An old token of it was used again.',
+  provider: 'Your organisation does not confirm it any more.',
+  person_erased: 'The data of its person were erased.',
   suspended: 'The account is not active: ask its operator.',
-  idle: 'The session was not used for too long: sign in again.',
-  expired: 'The session has reached its end: sign in again.',
-}
+  idle: 'It was not used for too long.',
+  expired: 'It has reached its longest duration.',
+  unknown: errors.invalid_grant[1],
+} satisfies Record<Extract<Refresh, { kind: 'ended' }>['why'], string>
 
 /** Makes the handlers of the endpoints, by path. */
 export function createOAuth(parts: OAuthParts) {

@@ -175,6 +175,31 @@ test('Y20 the exchange of sign-in.md 1.3 works: device code, poll, tokens, setti
   assert.deepEqual([(await refresh(next.body.refresh_token)).body.error], ['invalid_grant'])
 })
 
+test('issue 47 a refused refresh says only why the session ended, because triwire token says itself that it has, and the cure', async () => {
+  const whys = {
+    ended: 'An operator ended it, or you did in the console.',
+    signed_out: 'You signed out.',
+    revoked: 'Its key was revoked.',
+    reuse: 'An old token of it was used again.',
+    provider: 'Your organisation does not confirm it any more.',
+    person_erased: 'The data of its person were erased.',
+  }
+  for (const [why, text] of Object.entries(whys)) {
+    // The newest session is the first of the list.
+    gateway.advance(1)
+    const { refresh_token } = await signInFrom()
+    const [session] = await books.pageSessions({ limit: 1 })
+    await books.endSession({ id: session!.id }, why as keyof typeof whys)
+    const { body } = await refresh(refresh_token)
+    assert.deepEqual([body.error, body.error_description], ['invalid_grant', text])
+  }
+  const { refresh_token } = await signInFrom()
+  gateway.advance(10_000 * hourMs)
+  for (const token of ['unknown', refresh_token])
+    assert.doesNotMatch(`${(await refresh(token)).body.error_description}`, /has ended|sign in/)
+  gateway.advance(-10_000 * hourMs)
+})
+
 test('Y20 every refusal of the token endpoint is the error of its RFC, with a sentence', async () => {
   const denied = await begin()
   const paced = await begin()
