@@ -1,5 +1,8 @@
 import type { AccountRow } from './book-rows.ts'
-import type { Books } from './books.ts'
+import type { BookStore, Books } from './books.ts'
+
+/** Reads accounts of a store, for a check before a server starts. */
+export type AccountLook<T> = (accounts: Pick<BookStore, 'findAccount' | 'pageAccounts'>) => Promise<T>
 
 /** The most accounts that a warning lists. */
 const namedMax = 10

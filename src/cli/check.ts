@@ -27,8 +27,8 @@ export function addCheckCommand(program: Command): void {
       const asked = options.online ? await askAll(config, options) : undefined
       const { showProxy } = await import('../config/egress.ts')
       const { catalog, upstreams, store } = config
-      const planless = await warnOfPlans(config).catch(() => undefined)
-      const warnings = [...config.warnings, ...(planless ?? [])]
+      const ofAccounts = await warnOfAccounts(config).catch(() => undefined)
+      const warnings = [...config.warnings, ...(ofAccounts ?? [])]
       const proxies = [...upstreams.values()].flatMap(({ name, proxy }) =>
         proxy ? [{ upstream: name, proxy: showProxy(proxy), source: proxy.source }] : [],
       )
@@ -41,8 +41,8 @@ export function addCheckCommand(program: Command): void {
             `note: ${config.file} has no catalog: the built-in models are served, and the simulator answers`,
           )
         for (const warning of warnings) console.error(`warning: ${formatWarning(warning)}`)
-        if (!planless)
-          console.error(`note: ${store.shown} does not answer, so the plans of its accounts were not compared`)
+        if (!ofAccounts)
+          console.error(`note: ${store.shown} does not answer, so the configuration was not compared with its accounts`)
       }
       const older = options.for && (await (await import('./check-older.ts')).checkOlder(options.for, config))
       const failed = asked?.filter(({ ok }) => !ok) ?? []
@@ -93,15 +93,24 @@ async function load(options: CheckOptions): Promise<Config> {
   }
 }
 
-/** Warns of accounts whose plan the configuration lacks. @throws the error of a database that does not respond */
-async function warnOfPlans({ store, plans }: Config): Promise<Config['warnings']> {
-  const { lookForPlanless } = await import('../store/open.ts')
-  const { sayPlanless } = await import('../accounts/planless.ts')
-  const found = await lookForPlanless(store, plans)
-  if (found.length === 0) return []
-  const { accounts, more, cure } = sayPlanless(found)
+/**
+ * Warns of accounts whose plan the configuration lacks, and of rules whose account the store lacks.
+ * @throws the error of a database that does not respond
+ */
+async function warnOfAccounts({ store, plans, signIn }: Config): Promise<Config['warnings']> {
+  const { lookAtAccounts } = await import('../store/open.ts')
+  const { findPlanless, sayPlanless } = await import('../accounts/planless.ts')
+  const { warnOfRules } = await import('./sign-in.ts')
+  const found = await lookAtAccounts(store, async (accounts) => ({
+    planless: await findPlanless(accounts, plans),
+    ofRules: await warnOfRules(accounts, signIn?.rules ?? []),
+  }))
+  if (!found) return []
+  if (found.planless.length === 0) return found.ofRules
+  const { accounts, more, cure } = sayPlanless(found.planless)
   const names = accounts.map(({ account, plan }) => `${account} (${plan})`).join(', ')
-  return [{ path: 'plans', message: `plans lacks those of the accounts ${names}${more ? ' and others' : ''}. ${cure}` }]
+  const message = `plans lacks those of the accounts ${names}${more ? ' and others' : ''}. ${cure}`
+  return [{ path: 'plans', message }, ...found.ofRules]
 }
 
 async function askAll(config: Config, { everyModel, timeout }: CheckOptions): Promise<UpstreamAnswered[]> {

@@ -1,5 +1,7 @@
 import type { Command } from 'commander'
 import { formatBudget } from '../accounts/budget.ts'
+import type { AccountLook } from '../accounts/planless.ts'
+import type { Config } from '../config/config.ts'
 import { type GlobalOptions, usage } from './options.ts'
 import { formatFields, print } from './print.ts'
 
@@ -18,7 +20,7 @@ export function addSignInCommand(program: Command): void {
       const options = command.optsWithGlobals<ExplainOptions>()
       const { glanceAtConfig } = await import('../config/load.ts')
       const { mapPerson } = await import('../sign-in/mapping.ts')
-      const { signIn } = glanceAtConfig(options)
+      const { signIn, store } = glanceAtConfig(options)
       if (!signIn) throw usage('the configuration has no sign_in: nobody signs in')
       const groups = (options.groups ?? '').split(',').flatMap((name) => name.trim() || [])
       const found = mapPerson(signIn.rules, { groups, email: options.email?.trim() || undefined })
@@ -32,8 +34,29 @@ export function addSignInCommand(program: Command): void {
         budget: rule?.budget ? formatBudget(rule.budget) : null,
         requests_per_minute: rule?.requestsPerMinute ?? null,
       }
+      if (rule) {
+        const { lookAtAccounts } = await import('../store/open.ts')
+        // Without a store that answers, the account cannot be looked up, and the rule is shown nevertheless.
+        const warnings = await lookAtAccounts(store, (accounts) => warnOfRules(accounts, [rule])).catch(() => [])
+        for (const { message } of warnings ?? []) console.error(`warning: ${message}`)
+      }
       print(command, told, () => formatExplained(told))
     })
+}
+
+/** Warns of rules that name an account which the store lacks. The people of such a rule cannot sign in. */
+export async function warnOfRules(
+  accounts: Parameters<AccountLook<unknown>>[0],
+  rules: readonly { account?: string | undefined }[],
+): Promise<Config['warnings']> {
+  const warnings: { path: string; message: string }[] = []
+  for (const [at, { account }] of rules.entries()) {
+    if (account === undefined || (await accounts.findAccount(account))) continue
+    const cure = `run triwire account create ${account}, or name another account in the rule`
+    const message = `There is no account ${account}, so the people of this rule cannot sign in: ${cure}.`
+    warnings.push({ path: `sign_in.rules.${at}.account`, message })
+  }
+  return warnings
 }
 
 function formatExplained({ rule, rules, ...given }: Record<string, unknown>): string {

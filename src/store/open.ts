@@ -1,4 +1,5 @@
-import type { AccountRow, NewerContent } from '../accounts/book-rows.ts'
+import type { NewerContent } from '../accounts/book-rows.ts'
+import type { AccountLook } from '../accounts/planless.ts'
 import type { Introduction, ServerStore, ServingOptions } from '../accounts/server-store.ts'
 import type { Config, StorePlace } from '../config/config.ts'
 import { refuseNoRoom } from './files/place.ts'
@@ -71,17 +72,17 @@ export async function startMistake({
 }
 
 /**
- * Finds accounts whose plan is not among `plans`. It is called before a server starts, and returns only a few accounts.
+ * Reads accounts of a store that no server needs to serve, and writes nothing. Undefined for an older or missing store.
  * @throws the error of a database that does not answer
  */
-export async function lookForPlanless(store: StorePlace, plans: readonly string[]): Promise<AccountRow[]> {
-  if (store.engine === 'sqlite') return (await import('./sqlite/look-at.ts')).lookForPlanless(store.path, plans)
-  return (await import('./postgres/look-at.ts')).lookForPlanless(store.url.reveal(), plans)
+export async function lookAtAccounts<T>(store: StorePlace, look: AccountLook<T>): Promise<T | undefined> {
+  if (store.engine === 'sqlite') return (await import('./sqlite/look-at.ts')).lookAtAccounts(store.path, look)
+  return (await import('./postgres/look-at.ts')).lookAtAccounts(store.url.reveal(), look)
 }
 
 /**
  * Counts rows of kinds that the second release does not know. Undefined for an older or missing store.
- * @throws as `lookForPlanless`
+ * @throws as `lookAtAccounts`
  */
 export async function lookForNewer(store: StorePlace): Promise<NewerContent | undefined> {
   if (store.engine === 'sqlite') return (await import('./sqlite/look-at.ts')).lookForNewer(store.path)

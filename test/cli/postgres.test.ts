@@ -314,5 +314,8 @@ test('a first start with the built-in catalog makes its account in PostgreSQL to
   assert.doesNotMatch((await check(empty)).stderr, /plans/)
   const gone = await check(place.shown.replace(/\/[^/]*$/, '/nowhere'))
   assert.equal(gone.code, 0)
-  assert.match(gone.stderr, /note: .*\/nowhere does not answer, so the plans of its accounts were not compared/)
+  assert.match(
+    gone.stderr,
+    /note: .*\/nowhere does not answer, so the configuration was not compared with its accounts/,
+  )
 })

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
+import { createBooks } from '../../src/accounts/books.ts'
 import { loadText } from '../../src/config/load.ts'
 import { mapPerson, type PersonFacts } from '../../src/sign-in/mapping.ts'
+import { openStore } from '../../src/store/sqlite/store.ts'
 import { run, runWarm } from '../cli/run.ts'
 import { testFolder } from '../support/folder.ts'
 
@@ -98,4 +100,40 @@ test('issue 47 `sign-in explain` shows which rule a person would get', async () 
   assert.match(told.stdout, /rule +1 of 4\naccount +none: the console only\nrole +admin\n/)
   const none = await runWarm(['sign-in', 'explain'], { cwd: testFolder('none') })
   assert.deepEqual([none.code, /has no sign_in/.test(none.stderr)], [2, true])
+})
+
+test('issue 45 `check` and `sign-in explain` name accounts of rules that the store lacks, and never make a store', async () => {
+  const cwd = testFolder('accounts')
+  const path = join(cwd, 'triwire.db')
+  const of = (account: string) => ({ groups: [account], account })
+  const sign_in = { ...signIn, rules: [{ groups: ['platform'], role: 'admin' }, ...['acme', 'gone'].map(of)] }
+  writeFileSync(join(cwd, 'triwire.yaml'), JSON.stringify({ api_url: 'https://llm.example', sign_in, store: path }))
+  const env = { SECRET: 'x' }
+  const explain = (group: string) => runWarm(['sign-in', 'explain', '--groups', group, '--json'], { cwd, env })
+  const check = async () => {
+    const { warnings } = (await runWarm(['check', '--json'], { cwd, env })).json as unknown as {
+      warnings: { path: string; message: string }[]
+    }
+    return warnings.filter((one) => one.path.startsWith('sign_in.rules'))
+  }
+  const message =
+    'There is no account gone, so the people of this rule cannot sign in: run triwire account create gone, or name another account in the rule.'
+  for (const group of ['acme', 'gone', 'platform']) assert.equal((await explain(group)).stderr, '')
+  assert.deepEqual(await check(), [])
+  assert.ok(!existsSync(path), 'nothing is known of a store that does not exist yet')
+  const store = openStore(path)
+  const acme = await createBooks(store, Date.now).createAccount('acme')
+  store.close()
+  const before = readdirSync(cwd)
+  assert.deepEqual(await check(), [{ path: 'sign_in.rules.2.account', message }])
+  const found = { acme: '', gone: `warning: ${message}\n`, platform: '' }
+  for (const [group, stderr] of Object.entries(found)) assert.equal((await explain(group)).stderr, stderr)
+  assert.deepEqual(readdirSync(cwd), before)
+  // A rule may name the id of an account too.
+  const byId = { ...signIn, rules: [{ groups: ['dev'], account: acme.id }] }
+  writeFileSync(
+    join(cwd, 'triwire.yaml'),
+    JSON.stringify({ api_url: 'https://llm.example', sign_in: byId, store: path }),
+  )
+  assert.deepEqual(await check(), [])
 })

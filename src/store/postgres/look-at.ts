@@ -1,5 +1,5 @@
-import type { AccountRow, NewerContent } from '../../accounts/book-rows.ts'
-import { findPlanless } from '../../accounts/planless.ts'
+import type { NewerContent } from '../../accounts/book-rows.ts'
+import type { AccountLook } from '../../accounts/planless.ts'
 import { createQuestions } from '../sql/books.ts'
 import { readNewer } from '../sql/newer.ts'
 import { type Database, openDatabase } from './database.ts'
@@ -10,15 +10,17 @@ import { migrations } from './schema.ts'
 const patienceMs = 2_000
 
 /**
- * Finds accounts whose plan is not among `plans`, and writes nothing. Returns an empty list if the database has no
- * store, or a store with an older schema.
+ * Reads accounts and writes nothing. Returns undefined if the database has no store, or a store with an older schema.
  * @throws the error of a database that does not answer
  */
-export async function lookForPlanless(url: string, plans: readonly string[]): Promise<AccountRow[]> {
-  const { pageAccounts } = createQuestions(dialect)
-  const look = (database: Database) =>
-    findPlanless({ pageAccounts: (page) => run(database, pageAccounts(page)) }, plans)
-  return (await lookAtDatabase(url, look)) ?? []
+export async function lookAtAccounts<T>(url: string, look: AccountLook<T>): Promise<T | undefined> {
+  const { pageAccounts, findAccount } = createQuestions(dialect)
+  return lookAtDatabase(url, (database) =>
+    look({
+      pageAccounts: (page) => run(database, pageAccounts(page)),
+      findAccount: (name) => run(database, findAccount(name)),
+    }),
+  )
 }
 
 /**

@@ -2,15 +2,15 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import type { AccountRow, NewerContent } from '../../accounts/book-rows.ts'
-import { findPlanless } from '../../accounts/planless.ts'
+import type { NewerContent } from '../../accounts/book-rows.ts'
+import type { AccountLook } from '../../accounts/planless.ts'
 import { lockPathOf } from '../files/lock.ts'
 import { isThere, realPath, refuseNoRoom } from '../files/place.ts'
 import { explainErrors } from '../files/store-error.ts'
 import { createQuestions } from '../sql/books.ts'
 import { readNewer } from '../sql/newer.ts'
 import { readOurVersions, refuseUnfit } from './open.ts'
-import { createDialect, createRun, refuseMoved } from './run.ts'
+import { createDialect, createRun, type Run, refuseMoved } from './run.ts'
 import { migrations, secondRelease } from './schema.ts'
 import { refuseOtherZone } from './store.ts'
 
@@ -44,27 +44,30 @@ export function lookAt(path: string, timeZone: string): void {
   })
 }
 
-/** Finds accounts whose plan is not among `plans`. Returns an empty list if the store is missing or older. */
-export async function lookForPlanless(path: string, plans: readonly string[]): Promise<AccountRow[]> {
-  if (!isThere(path)) return []
-  const db = new DatabaseSync(untouched(path), { readOnly: true, readBigInts: true })
-  try {
-    if (readOurVersions(db, path, migrations.length).version < migrations.length) return []
-    const { pageAccounts } = createQuestions(createDialect())
-    const run = createRun(db)
-    return await findPlanless({ pageAccounts: async (page) => run(pageAccounts(page)) }, plans)
-  } finally {
-    db.close()
-  }
+/** Reads accounts and writes nothing. Returns undefined if the store is missing or older. */
+export async function lookAtAccounts<T>(path: string, look: AccountLook<T>): Promise<T | undefined> {
+  const { pageAccounts, findAccount } = createQuestions(createDialect())
+  return lookAtFile(path, (run) =>
+    look({
+      pageAccounts: async (page) => run(pageAccounts(page)),
+      findAccount: async (name) => run(findAccount(name)),
+    }),
+  )
 }
 
 /** Counts rows of kinds that the second release does not know. Returns undefined if the store is missing or older. */
-export function lookForNewer(path: string): NewerContent | undefined {
+export function lookForNewer(path: string): Promise<NewerContent | undefined> {
+  return lookAtFile(path, async (run) =>
+    run(readNewer(createDialect(), 'SELECT user_version FROM pragma_user_version', secondRelease)),
+  )
+}
+
+async function lookAtFile<T>(path: string, look: (run: Run) => Promise<T>): Promise<T | undefined> {
   if (!isThere(path)) return undefined
   const db = new DatabaseSync(untouched(path), { readOnly: true, readBigInts: true })
   try {
     if (readOurVersions(db, path, migrations.length).version < migrations.length) return undefined
-    return createRun(db)(readNewer(createDialect(), 'SELECT user_version FROM pragma_user_version', secondRelease))
+    return await look(createRun(db))
   } finally {
     db.close()
   }
