@@ -12,8 +12,8 @@ export const dialect: Dialect = {
   schema: 'triwire',
   isShared: true,
   parameter: (n) => `$${n}`,
-  accounts: `SELECT a.*, b.balance, s.from_ms, s.until_ms, s.spent
-    FROM triwire.accounts a JOIN triwire.balances b ON b.account_id = a.id LEFT JOIN triwire.spends s ON s.scope = a.id`,
+  accounts: (accounts = 'triwire.accounts') => `SELECT a.*, b.balance, s.from_ms, s.until_ms, s.spent
+    FROM ${accounts} a JOIN triwire.balances b ON b.account_id = a.id LEFT JOIN triwire.spends s ON s.scope = a.id`,
   ends: 'triwire.balances',
   credits: 'triwire.credits',
   archivedCredit: 'triwire.credits c JOIN triwire.archived a ON a.id = c.entry_id WHERE c.reference',

@@ -49,7 +49,7 @@ export function createQuestions(dialect: Dialect) {
   return {
     readNowMs: () => readNowMs(dialect),
     findAccount: (idOrName: string) => first(selectAccounts(dialect, idOrName)),
-    listAccounts: () => all(query(dialect, readAccountRow, () => `${dialect.accounts} ORDER BY a.created_ms, a.id`)),
+    listAccounts: () => all(query(dialect, readAccountRow, () => `${dialect.accounts()} ORDER BY a.created_ms, a.id`)),
     pageAccounts: (page: Parameters<typeof selectAccountPage>[1]) => all(selectAccountPage(dialect, page)),
     pageKeys: (page: KeyPage) => pageKeys(dialect, page),
     listKeys: (accountId?: string) =>
@@ -85,7 +85,7 @@ export function createQuestions(dialect: Dialect) {
 function selectAccounts(dialect: Dialect, idOrName: string): Query<AccountRow> {
   return query(dialect, readAccountRow, (put) => {
     const asked = put(idOrName)
-    return `${dialect.accounts} WHERE a.id = ${asked} OR a.name = ${asked} ORDER BY a.id = ${asked} DESC`
+    return `${dialect.accounts()} WHERE a.id = ${asked} OR a.name = ${asked} ORDER BY a.id = ${asked} DESC`
   })
 }
 
@@ -131,7 +131,7 @@ export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Fact
   const accounts: AccountRow[] = []
   for (const name of about.accounts ?? []) accounts.push(...(yield* all(selectAccounts(dialect, name))))
   const keys = key === undefined ? [] : yield* all(selectKeys(dialect, { id: key, prefix: key }))
-  const named = (put: Put) => `${dialect.accounts} WHERE a.name = ${put(accountName!)}`
+  const named = (put: Put) => `${dialect.accounts()} WHERE a.name = ${put(accountName!)}`
   return {
     account: account === undefined ? undefined : yield* first(selectAccounts(dialect, account)),
     accountNamed: accountName === undefined ? undefined : yield* first(query(dialect, readAccountRow, named)),

@@ -6,8 +6,11 @@ export type Dialect = {
   isShared: boolean
   /** The placeholder of the n-th value, counted from 1. */
   parameter(n: number): string
-  /** A SELECT without WHERE of the accounts with their balances. It names the table of accounts `a`. */
-  accounts: string
+  /**
+   * A SELECT without WHERE of the accounts with their balances. It names the table of accounts `a`.
+   * @param accounts the table, or a SELECT of the wanted accounts in parentheses
+   */
+  accounts(accounts?: string): string
   /** A table of the last entries of accounts: `account_id`, `balance`, `seq`. */
   ends: string
   /** The table of credits by their references. */

@@ -320,7 +320,10 @@ export function selectAccountPage(dialect: Dialect, page: AccountPage): Query<Ac
       sort === 'name' ? ['a.name, a.id', ''] : ['a.created_ms, a.id', sort === 'created' ? '' : ' DESC']
     if (beyond) parts.push(`(${columns}) ${word ? '<' : '>'} (${beyond.map(put).join(', ')})`)
     const order = columns.replace(', ', `${word}, `) + word
-    return `${dialect.accounts} ${whereAll(parts)} ORDER BY ${order} LIMIT ${put(limit)}`
+    // The page is chosen before the join, and its length is part of the text. Otherwise PostgreSQL may plan for a tenth
+    // of all accounts, and read and join far more rows than the page has.
+    const page = `${whereAll(parts)} ORDER BY ${order} LIMIT ${Number(limit)}`
+    return `${dialect.accounts(`(SELECT * FROM ${dialect.schema}.accounts a ${page})`)} ORDER BY ${order}`
   })
 }
 

@@ -40,7 +40,7 @@ export function createAccounts(
   const endOfPage = db.prepare(
     `SELECT revision FROM accounts WHERE revision > ? ORDER BY revision LIMIT 1 OFFSET ${pageMax - 1}`,
   )
-  const accountsWithin = db.prepare(`${dialect.accounts} WHERE a.revision > ? AND a.revision <= ?`)
+  const accountsWithin = db.prepare(`${dialect.accounts()} WHERE a.revision > ? AND a.revision <= ?`)
   const keysWithin = db.prepare(
     `SELECT * FROM ${keysWithSpends(dialect)} WHERE revoked_ms IS NULL AND account_id IN
        (SELECT id FROM accounts WHERE revision > ? AND revision <= ?)`,

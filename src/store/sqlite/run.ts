@@ -19,8 +19,8 @@ export function createDialect(nowMs: () => number = Date.now): Dialect {
     schema: 'main',
     isShared: false,
     parameter: (n) => `?${n}`,
-    accounts:
-      'SELECT a.*, s.from_ms, s.until_ms, s.spent FROM main.accounts a LEFT JOIN main.spends s ON s.scope = a.id',
+    accounts: (accounts = 'main.accounts') =>
+      `SELECT a.*, s.from_ms, s.until_ms, s.spent FROM ${accounts} a LEFT JOIN main.spends s ON s.scope = a.id`,
     ends: '(SELECT id AS account_id, balance, seq FROM main.accounts)',
     credits: `(SELECT reference, account_id, amount FROM main.entries WHERE reference IS NOT NULL
       UNION SELECT id, account_id, amount FROM main.archived WHERE kind <> 'debit')`,
