@@ -13,6 +13,11 @@ const port = parentPort!
 const place = workerData as BooksPlace
 const calendar = createCalendar((place.engine === 'sqlite' && place.zone) || utc)
 let opened: Promise<BookStore & { close(): unknown }> | undefined
+/**
+ * How much of the file to keep in memory, in KB. A page of keys may read 4 MB. With SQLite's default of 2 MB, each page
+ * would read the file again.
+ */
+const cacheKb = 16_000
 /** The time of the last call by the caller's clock, which is not the system's clock in a test. */
 let askedMs = 0
 
@@ -51,7 +56,7 @@ async function open() {
     return openPostgresBooks(place.url, { shown: place.shown, create: false })
   }
   const { openStore } = await import('./sqlite/store.ts')
-  return openStore(place.path, { create: false, zone: place.zone, nowMs: () => askedMs })
+  return openStore(place.path, { create: false, cacheKb, zone: place.zone, nowMs: () => askedMs })
 }
 
 async function closeQuietly(): Promise<void> {

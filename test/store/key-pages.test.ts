@@ -4,9 +4,13 @@ import test from 'node:test'
 import { type KeyPage, type KeyRow, type KeyState, keySorts, keyStates } from '../../src/accounts/book-rows.ts'
 import { createCalendar, utc } from '../../src/accounts/calendar.ts'
 import { readFilter } from '../../src/operations/filter.ts'
+import { openPostgresBooks } from '../../src/store/postgres/books.ts'
+import { dialect as postgresDialect } from '../../src/store/postgres/run.ts'
 import { pageKeys } from '../../src/store/sql/key-pages.ts'
+import { selectAccountPage } from '../../src/store/sql/registers.ts'
 import { openDatabase } from '../../src/store/sqlite/open.ts'
 import { createDialect } from '../../src/store/sqlite/run.ts'
+import { startPostgres, withoutPostgres } from '../support/postgres.ts'
 import { type Engine, onEachStore, type TestStore } from './engines.ts'
 import { createPath } from './fixtures.ts'
 
@@ -227,4 +231,41 @@ test('SCA-5 no query for keys reads or sorts all of them: an index finds or orde
       }
     }
   db.close()
+})
+
+test('SCA-5 in PostgreSQL, the first keys of suspended accounts are read before many of them are counted', () => {
+  const step = pageKeys(postgresDialect, { nowMs, limit: 50, state: 'suspended' })
+  const { text } = step.next().value as { text: string }
+  assert.match(text, /LIMIT 10000\) k/)
+  assert.doesNotMatch(text, /SELECT count/)
+  assert.match((step.next([]).value as { text: string }).text, /^SELECT count/)
+})
+
+test('SCA-5 in PostgreSQL, a page of accounts reads as many rows as it has, even if its plan is made without the values', {
+  skip: withoutPostgres(),
+}, async () => {
+  const postgres = await startPostgres({ settings: ['fsync = off'] })
+  const url = postgres.createDatabase('accounts')
+  await (await openPostgresBooks(url, { shown: url })).close()
+  postgres.run(
+    `INSERT INTO triwire.accounts (id, name, state, revision, created_ms)
+       SELECT 'acct_' || i, 'name ' || i, 'active', i, i FROM generate_series(1, 20000) i;
+     ${balances.replaceAll(/(INTO|FROM) /g, '$1 triwire.')} ANALYZE`,
+    'accounts',
+  )
+  for (const sort of ['created', '-created', 'name'] as const) {
+    const beyond = [sort === 'name' ? 'name 5' : 500, 'acct_5'] as [number, string]
+    const { text, values } = selectAccountPage(postgresDialect, { sort, beyond, limit: 51 })
+    const types = sort === 'name' ? 'text, text' : 'bigint, text'
+    const plan = postgres.run(
+      `SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; PREPARE page(${types}) AS ${text};
+       EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF, FORMAT JSON) EXECUTE page(${values.map((one) => `'${one}'`).join()})`,
+      'accounts',
+    )
+    const reads = [...plan.matchAll(/"Actual Rows": (\d+),\s*"Actual Loops": (\d+)/g)].map(
+      ([, rows, loops]) => Number(rows) * Number(loops),
+    )
+    // A sort by name reads one row more, because only the name has an index.
+    assert.ok(reads.length > 3 && Math.max(...reads) <= 52, `${sort}: ${plan}`)
+  }
 })

@@ -27,6 +27,18 @@ test('a store opened only for reading is not created at a wrong path', (t) => {
   )
 })
 
+test('SCA-5 a connection keeps 2 MB of a file in memory, and as much as its opener says', (t) => {
+  const path = createPath(t)
+  for (const [options, kb] of [
+    [{}, 2_000n],
+    [{ cacheKb: 16_000 }, 16_000n],
+  ] as const) {
+    const db = openDatabase(path, options)
+    assert.equal(db.prepare('PRAGMA cache_size').get()!.cache_size, -kb)
+    db.close()
+  }
+})
+
 test('C9 creating a store takes no lock: no server of an older triwire runs on it', (t) => {
   const path = createPath(t)
   const lock = () => assert.fail('it was asked for')

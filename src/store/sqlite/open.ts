@@ -18,6 +18,8 @@ export type OpenOptions = {
   busyMs?: number
   /** Whether to create a missing file. If false, a missing file is an error. */
   create?: boolean
+  /** How much of the file the connection may keep in memory, in KB. The default of SQLite is 2,000. */
+  cacheKb?: number
   /** Takes the lock of the store while an older schema is migrated. Undefined if the caller already has the lock. */
   lock?: ((path: string) => () => void) | undefined
   /** Called with news about the store, for people. */
@@ -30,7 +32,7 @@ export type OpenOptions = {
  */
 export function openDatabase(
   path: string,
-  { busyMs = 2_000, create = true, lock, note }: OpenOptions = {},
+  { busyMs = 2_000, create = true, cacheKb = 2_000, lock, note }: OpenOptions = {},
 ): DatabaseSync {
   if (!isThere(path)) {
     if (!create)
@@ -45,6 +47,7 @@ export function openDatabase(
     try {
       // Every opening must set FULL. Without FULL, a power loss may lose a commit, even with WAL.
       db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864')
+      db.exec(`PRAGMA cache_size = -${cacheKb}`)
       // Erased names of people must not stay in a page. FAST cleans only pages that are written anyway.
       db.exec('PRAGMA secure_delete = FAST')
       const wasVersion = readVersions(db).version
