@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { until } from '../../../test/support/waiting.ts'
 import { settle, signedIn, visit } from '../browser.ts'
 import type { Trial } from '../trials.ts'
 
@@ -30,7 +31,10 @@ export const pixelTrials: readonly Trial[] = [
       const { id, key } = await rig.makeAccount('acme')
       for (const model of ['reasoner', 'writer-mini', 'coder', 'nothing']) await rig.ask(key, model)
       // Figures that are not in the ledger are written every ten seconds.
-      await new Promise((resolve) => setTimeout(resolve, 11_000))
+      await until(async () => {
+        await visit(view, rig, '?range=24h')
+        return (await page.locator('.legend .name:text("refused")').count()) > 0
+      }, 'the refusal is written')
       const lines: string[] = []
       const colours = new Map<string, Set<string>>()
       for (const path of [
