@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
+import { until } from '../../../test/support/waiting.ts'
 import { settle, signedIn, visit } from '../browser.ts'
 import { pagesOf } from '../pages.ts'
 import type { Trial } from '../trials.ts'
@@ -36,14 +37,13 @@ export const crowdTrials: readonly Trial[] = [
         lines.push(`${path || 'overview'} ${ms} ms`)
       }
       await visit(view, rig, 'accounts')
-      let rows = 0
-      for (let turn = 0; turn < 30; turn++) {
+      let [rows, last] = [0, 0]
+      await until(async () => {
         await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)')
-        await page.waitForTimeout(60)
         rows = Math.max(rows, await page.locator('tr[data-row]').count())
-      }
-      const last = Number(await page.getAttribute('tr[data-row] >> nth=-1', 'data-row'))
-      assert.ok(last > 300, `row ${last} is seen`)
+        last = Number(await page.getAttribute('tr[data-row] >> nth=-1', 'data-row'))
+        return last > 300
+      }, 'row 300 is seen')
       assert.ok(rows < 120, `${rows} rows in the page`)
       await page.fill('[type=search]', 'customer 054321')
       await page.waitForSelector('td >> text=customer 054321')
