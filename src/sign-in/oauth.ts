@@ -152,7 +152,7 @@ export function createOAuth(parts: OAuthParts) {
       user_code: grant.userCode,
       verification_uri: page,
       verification_uri_complete: `${page}?user_code=${grant.userCode}`,
-      expires_in: Math.floor((grant.expiresMs - parts.nowMs()) / 1000),
+      expires_in: Math.round((grant.expiresMs - parts.nowMs()) / 1000),
       interval: pollSeconds,
     })
   }
@@ -251,7 +251,7 @@ function createRefreshing({ books, tokens, settings, nowMs, askAgain }: OAuthPar
 
   function tellTokens(issued: IssuedTokens, secret: string, more: object = {}): ApiAnswer {
     const { access, refresh } = tokens.issue(secret, issued.generation, issued.accessExpiresMs)
-    const seconds = Math.max(1, Math.floor((issued.accessExpiresMs - nowMs()) / 1000))
+    const seconds = Math.max(1, Math.round((issued.accessExpiresMs - nowMs()) / 1000))
     const body = { access_token: access, token_type: 'Bearer', expires_in: seconds, refresh_token: refresh }
     return oauthAnswer(200, { ...body, ...more })
   }

@@ -5,6 +5,7 @@ import { StoreSilent } from '../../src/accounts/account.ts'
 import type { Books } from '../../src/accounts/books.ts'
 import type { SignedIn } from '../../src/accounts/sign-in/rows.ts'
 import type { SideRequest } from '../../src/admin/side.ts'
+import { loadConfig } from '../../src/config/load.ts'
 import { createSignInLimits } from '../../src/sign-in/limits.ts'
 import { createOAuth } from '../../src/sign-in/oauth.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
@@ -386,4 +387,28 @@ test('Y19 sign-ins that failed because the store did not respond do not count fo
   assert.deepEqual([await ask(), await ask()], [503, 503])
   isSilent = false
   assert.deepEqual([await ask(), await ask()], [200, 429])
+})
+
+test('Y20 lifetimes are told as they are set, although some milliseconds pass until the answer', async () => {
+  const { refresh_token: token } = await signInFrom()
+  const oauth = createOAuth({
+    books: async () => booksOf(gateway),
+    tokens: tokensOf(gateway),
+    limits: createSignInLimits({ limits: () => ({ codes: 1, grants: 1 }), clockMs: () => 0 }),
+    settings: () => loadConfig({ config: gateway.configPath }).signIn!,
+    baseOf: () => gateway.url,
+    nowMs: () => gateway.nowMs() + 40,
+  })
+  for (const [path, form, seconds] of [
+    ['/oauth/device_authorization', 'surface=claude_code', 600],
+    ['/oauth/token', `grant_type=refresh_token&refresh_token=${token}`, 3600],
+  ] as const) {
+    const request = {
+      exchange: { method: 'POST', header: () => undefined },
+      record: { ip: newAddress() },
+      readBody: async () => Buffer.from(form),
+    } as unknown as SideRequest
+    const { body } = await oauth[path](request)
+    assert.equal((JSON.parse(`${body}`) as { expires_in: number }).expires_in, seconds, path)
+  }
 })
