@@ -265,6 +265,22 @@ test('Y22 a lead sees the requests of all people of the account, only in the coo
     series: { named: { person: string } }[]
   }
   assert.deepEqual(usage.series.flatMap(({ named }) => named.person ?? []).sort(), ['Ada', 'Bo'])
+  // A refused request has no entry in the ledger, and counts for the person who has its key.
+  const refused = await gateway.post('/v1/chat/completions', { ...question, model: 'none' }, bearer(bo.key))
+  await refused.text()
+  for (const bucket of ['all', 'hour']) {
+    const path = `/console/api/people/usage?by=person&bucket=${bucket}&measures=credits,requests,errors&top=1`
+    const { series, total } = (await own(path.replace('&top=1', ''), lead)).body as unknown as LedUsage
+    const figures = series.map(({ named, requests, errors }) => [named?.person ?? null, sum(requests), sum(errors)])
+    assert.deepEqual(figures.sort(), [['Ada', 1, 0], ['Bo', 2, 1]], bucket)
+    assert.deepEqual([sum(total.requests), sum(total.errors)], [3, 1])
+    const [first] = ((await own(path, lead)).body as unknown as LedUsage).series
+    assert.deepEqual(
+      [sum(first!.requests), sum(first!.errors)],
+      first!.named?.person === 'Bo' ? [2, 1] : [1, 0],
+      bucket,
+    )
+  }
   const me = (await own('/console/api/me', lead)).body as { pages: string[]; role: string }
   assert.deepEqual([me.role, me.pages.includes('people')], ['lead', true])
   // Their own list is still only theirs.
@@ -276,6 +292,11 @@ test('Y22 a lead sees the requests of all people of the account, only in the coo
     for (const path of ['/people', '/people/requests', '/people/usage', `/people/requests/${bo.request}/explain`])
       assert.equal((await own(`/console/api${path}`, shown)).status, 403, path)
 })
+
+type LedFigures = { requests: (number | null)[]; errors: (number | null)[] }
+type LedUsage = { series: (LedFigures & { named: { person?: string } | null })[]; total: LedFigures }
+
+const sum = (counts: (number | null)[]) => counts.reduce<number>((all, count) => all + (count ?? 0), 0)
 
 /** Every text that an owner must never see, in the data of a gateway with many accounts. */
 const names = fc.uniqueArray(fc.stringMatching(/^[a-z]{9}$/), { minLength: 12, maxLength: 12 })

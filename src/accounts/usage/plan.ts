@@ -31,6 +31,8 @@ type UsageReader<S> = {
   lines(keys: readonly string[]): Generator<S, ReadonlyMap<string, string>, unknown>
   /** Returns the people to whom ids in entries refer, without erased people. */
   persons(ids: readonly string[]): Generator<S, ReadonlyMap<string, { id: string }>, unknown>
+  /** Returns the person who has each key, for keys that belong to a person. */
+  holders(keys: readonly string[]): Generator<S, ReadonlyMap<string, string>, unknown>
 }
 
 /** The entries that are in no row. @property folding set if there are too many to read; `rows` is then empty */
@@ -137,45 +139,50 @@ function* readInto<S>(
   const counted = isWhole ? [] : sums.filter(isOfTraffic)
   if (sums.length > 0 && isUnnamed('code'))
     groups.add(yield* joinLines(reader, asked, read({ table: 'usage', ...asked, times: [] })), sums, [])
-  if (counted.length + times.length > 0 && paidDimensions.every(isUnnamed))
-    groups.add(
-      yield* joinLines(reader, asked, reader.rows({ table: 'traffic', ...asked, sums: counted })),
-      counted,
-      times,
-    )
+  if (counted.length + times.length === 0 || !paidDimensions.every(isUnnamed)) return
+  // Requests without an entry name no person, so they are read by key and count for the person who has the key.
+  const by = asked.by.map((name) => (name === 'person' ? 'key' : name))
+  const rows = reader.rows({ table: 'traffic', ...asked, by, sums: counted })
+  groups.add(yield* joinLines(reader, asked, rows, true), counted, times)
 }
 
 /**
  * Joins the groups of a key and its successors into one group, and the groups of a person's identities too. Entries of
  * erased people count as entries without a person.
+ * @param isByHolder whether the rows have a key instead of a person
  */
 function* joinLines<S>(
   reader: UsageReader<S>,
   { by }: Pick<RowReading, 'by'>,
   reading: Generator<S, FoundRow[], unknown>,
+  isByHolder = false,
 ): Generator<S, FoundRow[], unknown> {
   const rows = yield* reading
   if (!by.includes('key') && !by.includes('person')) return rows
   const all = rows.map(({ of }) => of)
-  const join = yield* readJoin(reader, by, all)
+  const join = yield* readJoin(reader, by, all, isByHolder)
   return rows.map((row) => ({ ...row, of: join(row.of), own: row.of }))
 }
 
 /**
  * Returns a function that replaces each key in a group by the first key of its line, and each identity by its person.
+ * @param isByHolder whether a group has a key instead of a person
  */
 function* readJoin<S>(
   reader: UsageReader<S>,
   by: readonly UsageGrouping[],
   groups: readonly (readonly string[])[],
+  isByHolder = false,
 ): Generator<S, (own: readonly string[]) => readonly string[], unknown> {
   const [key, person] = [by.indexOf('key'), by.indexOf('person')]
   const wordsAt = (place: number) => [...new Set(groups.map((of) => of[place]!))]
   const lines = key < 0 ? undefined : yield* reader.lines(wordsAt(key))
-  const people = person < 0 ? undefined : yield* reader.persons(wordsAt(person))
+  const holders = person >= 0 && isByHolder ? yield* reader.holders(wordsAt(person)) : undefined
+  const people = person < 0 ? undefined : yield* reader.persons(holders ? [...holders.values()] : wordsAt(person))
+  const personOf = (word: string) => people!.get(holders ? (holders.get(word) ?? '') : word)?.id ?? ''
   return (own) =>
     own.map((word, at) =>
-      at === key ? (lines!.get(word) ?? word) : at === person ? (people!.get(word)?.id ?? '') : word,
+      at === key ? (lines!.get(word) ?? word) : at === person ? personOf(word) : word,
     )
 }
 

@@ -5,7 +5,7 @@ import { slices } from './words.ts'
 /** Finds names for ids in reports. No entry contains the name of a person (ruling Y21). */
 export function createNames(dialect: Dialect) {
   const { schema } = dialect
-  return { nameLines, namePersons, findLines, findRotated, listLine }
+  return { nameLines, namePersons, findLines, findHolders, findRotated, listLine }
 
   function* nameLines(ids: readonly string[]): StoreStep<Map<string, string>> {
     const names = new Map<string, string>()
@@ -61,5 +61,16 @@ export function createNames(dialect: Dialect) {
       for (const { id, scope } of yield* ask(dialect, select)) lines.set(id as string, scope as string)
     }
     return lines
+  }
+
+  /** Returns the id of the person who has each key, for keys that belong to a person. */
+  function* findHolders(keys: readonly string[]): StoreStep<Map<string, string>> {
+    const holders = new Map<string, string>()
+    for (const list of slices([...new Set(keys)])) {
+      const select = (put: Put) =>
+        `SELECT id, person FROM ${schema}.keys WHERE person IS NOT NULL AND ${isOneOf(put, 'id', list)}`
+      for (const { id, person } of yield* ask(dialect, select)) holders.set(id as string, person as string)
+    }
+    return holders
   }
 }

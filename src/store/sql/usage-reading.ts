@@ -44,6 +44,7 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMa
             entries: readEntries,
             lines: names.findLines,
             persons: names.namePersons,
+            holders: names.findHolders,
           },
           question,
         ),
