@@ -7,6 +7,7 @@ import type { SumName, UsageGrouping, UsageQuestion } from '../accounts/usage/qu
 import { dimensions } from '../accounts/usage/rollup.ts'
 import { formatCsvTable, jsonLines } from './csv.ts'
 import * as field from './fields.ts'
+import { findPersonId } from './filter.ts'
 import { type Context, operation } from './operation.ts'
 import { namesOf, rangeFields, rangeFlags, readOnly, readRange, wordFields, wordFlags } from './usage-range.ts'
 
@@ -32,6 +33,7 @@ const words = [...dimensions, 'tier', 'band', 'person'] as const
 const labelColumn = 'label:'
 
 const columnsCure = `must be any of ${words.join(', ')}, label:NAME`
+const labelCure = 'must be a dimension and a value, such as project=apollo'
 const isColumn = new RegExp(`^(?:${words.join('|')}|${labelColumn}[^\\s,=]{1,64})$`)
 
 const cell = z.string().nullable().optional()
@@ -57,6 +59,12 @@ const input = z.strictObject({
     ),
   ...rangeFields,
   ...wordFields,
+  person: field.text('must name a person').optional().describe('only this person, by id, external id or name'),
+  label: field
+    .text(labelCure)
+    .refine((label) => /^[^\s,=]+=[^\s,=]+$/.test(label), { error: labelCure })
+    .optional()
+    .describe('only requests with this label, such as `project=apollo`'),
 })
 
 type TableInput = z.output<typeof input>
@@ -73,7 +81,10 @@ export const usageTable = operation({
   cli: [
     {
       command: 'usage table',
-      options: { by: '--by <columns>', ...rangeFlags, ...wordFlags },
+      options: {
+        ...{ by: '--by <columns>', ...rangeFlags, ...wordFlags },
+        ...{ person: '--person <person>', label: '--label <label>' },
+      },
       reads: { to: field.nextDay },
     },
   ],
@@ -94,19 +105,32 @@ async function openTable({ books, nowMs }: Context, input: TableInput): Promise<
   const isOfTimes = [input.from, input.to, input.last].some((said) => said !== undefined && 'ms' in said)
   const unit = isOfTimes ? 'hour' : 'day'
   const boundsMs = [calendar.periodOf(range.fromMs, unit).startMs, calendar.periodOf(range.toMs - 1, unit).endMs]
-  const by = [...new Set(input.by.map((name) => (name.startsWith(labelColumn) ? 'labels' : (name as UsageGrouping))))]
+  const by = input.by.map((name) => (name.startsWith(labelColumn) ? 'labels' : (name as UsageGrouping)))
+  // Figures are stored by identity and by all labels of a request. So they are read by these, and groups are left out.
+  const person = input.person === undefined ? undefined : await findPersonId(books, input.person)
+  if (person !== undefined) by.push('person')
+  if (input.label !== undefined) by.push('labels')
   const question: UsageQuestion = {
     bounds: boundsMs.map((ms) => ms / quarterMs),
     daysOf: boundsMs.every((ms) => calendar.periodOf(ms, 'day').startMs === ms) ? zone : undefined,
     isWhole: true,
-    ...{ by, sums, times: [], sort: 'cost', top: Number.POSITIVE_INFINITY },
+    ...{ by: [...new Set(by)], sums, times: [], sort: 'cost', top: Number.POSITIVE_INFINITY },
     only: await readOnly(books, calendar, input),
   }
-  return eachRow(books, question, input.by)
+  return eachRow(books, question, input.by, { person, label: input.label })
 }
 
+/** Limits a table to groups of one person, by id, and of one label. */
+type GroupFilter = { person: string | undefined; label: string | undefined }
+
 /** Yields rows sorted by account name, then by column. The total is last. Entries with equal columns become one row. */
-async function* eachRow(books: Books, question: UsageQuestion, columns: readonly string[]): AsyncIterable<TableRow> {
+async function* eachRow(
+  books: Books,
+  question: UsageQuestion,
+  columns: readonly string[],
+  { person, label }: GroupFilter,
+): AsyncIterable<TableRow> {
+  const labelsAt = question.by.indexOf('labels')
   const total = sums.map(() => 0n)
   // Rows that name neither an account nor a key may have entries of several accounts, so they come last.
   const unnamed = new Map<string, RowSums>()
@@ -122,7 +146,9 @@ async function* eachRow(books: Books, question: UsageQuestion, columns: readonly
     )
     const named = new Map<string, RowSums>()
     for (const { of, sums } of groups) {
-      const { isOfOne, ...said } = wordsOf(of, columns)
+      const { isOfOne, personId, ...said } = wordsOf(of, columns)
+      if (person !== undefined && personId !== person) continue
+      if (label !== undefined && !of[labelsAt]!.split(',').includes(label)) continue
       const { place } = said
       const rows = isOfOne ? named : unnamed
       const row = rows.get(place) ?? { ...said, sums: sums.map(() => 0n) }
@@ -171,7 +197,7 @@ async function readWords(books: Books, by: readonly UsageGrouping[], groups: rea
     )
     const words = ids.map((id, at) => (columns[at] === 'person' ? person?.name : names.get(id)) ?? id)
     const isOfOne = ids.some((id, at) => id !== '' && ofOneAccount.includes(columns[at] as UsageGrouping))
-    return { words, ids, isOfOne, place: [names.get(wordOf('account')), ...words, ...ids].join('\n') }
+    return { words, ids, isOfOne, personId: person?.id, place: [names.get(wordOf('account')), ...words, ...ids].join('\n') }
   }
 }
 

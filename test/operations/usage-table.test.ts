@@ -107,6 +107,16 @@ onEachStore((engine) => {
               total[name],
               rows.reduce((sum, row) => sum + Number(row[name]), 0),
             )
+          // A table of one person or of one label has the entries of both identities, or of all other labels.
+          const theirs = entries.filter(({ details }) => persons.slice(1, 3).includes(details?.person ?? ''))
+          const apollo = entries.filter(({ details }) => details?.labels?.includes('project=apollo'))
+          for (const [part, filter] of [
+            [theirs, { person: persons[1]! }],
+            [apollo, { label: 'project=apollo' }],
+          ] as const) {
+            const narrowed = (await readTable(store, { by: by.join(','), ...filter })).slice(0, -1)
+            assert.deepEqual(sorted(narrowed), sorted(sumUp(part, by, { called, lines, names, persons })))
+          }
           if (by[0] === 'account')
             assert.deepEqual([...new Set(rows.map(({ account }) => account))], ['amy', 'bob', 'zoe'])
         }),

@@ -15,19 +15,26 @@ import { Chip } from './overview.tsx'
 
 /**
  * The columns by which a bill can be divided; each dimension of labels is one more.
- * @property next the column that a row leads to; undefined if a bill cannot be narrowed to the row
+ * @property next the column that a row leads to, as in `nextOf`
  */
 const columns: Readonly<Record<string, { head: string; next?: string }>> = {
   account: { head: 'Account', next: 'key' },
-  person: { head: 'Person' },
+  person: { head: 'Person', next: 'key' },
   key: { head: 'Key', next: 'model' },
   model: { head: 'Model', next: 'key' },
   tier: { head: 'Tier' },
   band: { head: 'Band' },
 }
 
+const labelOf = (by: string) => /^label:(.+)/.exec(by)?.[1]
+
 function headOf(by: string): string {
-  return columns[by]?.head ?? by.replace(/^label:/, '')
+  return columns[by]?.head ?? labelOf(by) ?? by
+}
+
+/** Returns the column that a row leads to; undefined if a bill cannot be narrowed to a row of this column. */
+function nextOf(by: string): string | undefined {
+  return labelOf(by) === undefined ? columns[by]?.next : 'model'
 }
 
 /** The number of months that can be chosen. Earlier months have no figures by day. */
@@ -39,10 +46,14 @@ export function Finance() {
   const thisMonth = dayIn(reportingZone(), Date.now()).slice(0, 7)
   const month = /^\d{4}-\d\d$/.test(query['month'] ?? '') ? query['month']! : thisMonth
   const names = [...Object.keys(columns), ...(status.value?.reporting.labels ?? []).map((name) => `label:${name}`)]
-  const narrowed = names.filter((name) => columns[name]?.next && query[name])
+  const narrowed = names.filter((name) => nextOf(name) && query[name])
   const only = Object.fromEntries(narrowed.map((name) => [name, query[name]!]))
   const by = names.find((name) => name === query['by']) ?? 'account'
-  const path = withQuery('/usage/table', { by, month, ...only })
+  // A bill is narrowed to one label at a time. Its field names the dimension with the value.
+  const filters = Object.entries(only).map(([name, word]) =>
+    labelOf(name) === undefined ? [name, word] : ['label', `${labelOf(name)}=${word}`],
+  )
+  const path = withQuery('/usage/table', { by, month, ...Object.fromEntries(filters) })
   const table = useSteady<readonly TableRow[]>(path)
   const months = Array.from({ length: monthsShown }, (_, at) => addMonths(thisMonth, -at))
   const turn = (by: number) => setQuery({ month: addMonths(month, by) })
@@ -108,7 +119,7 @@ function Bill({ rows, by, month }: { rows: Rows; by: string; month: string }) {
   const parts = rows.slice(0, -1)
   if (!total || parts.length === 0) return <Empty>Nothing was spent in {tellMonth(month)}.</Empty>
   const whole = Number(readCredits(total.credits))
-  const [head, next] = [headOf(by), columns[by]?.next]
+  const [head, next] = [headOf(by), nextOf(by)]
   const tellSpent = tellColumn(rows.map(({ credits }) => credits))
   const wordOf = (row: Rows[number]) => (row[by] ?? null) as string | null
   return (
@@ -125,7 +136,9 @@ function Bill({ rows, by, month }: { rows: Rows; by: string; month: string }) {
             // Entries of the first release have no key. Rows without a word cannot be asked for.
             if (word === null) return <span class="none">none</span>
             if (!next) return word
-            return <a href={changedHref({ by: next, [by]: askedAs(word) })}>{word}</a>
+            const others = labelOf(by) === undefined ? [] : Object.keys(place.value.query).filter(labelOf)
+            const dropped = Object.fromEntries(others.map((name) => [name, undefined]))
+            return <a href={changedHref({ ...dropped, by: next, [by]: askedAs(word) })}>{word}</a>
           },
         },
         {
@@ -173,7 +186,10 @@ function Bill({ rows, by, month }: { rows: Rows; by: string; month: string }) {
   )
 }
 
-/** Returns the word by which the gateway finds a key: a row names the key by its label and first characters. */
+/**
+ * Returns the word by which the gateway finds a row's key or person. A row has the label and the first characters of a
+ * key, and the id of a person if others have the same name.
+ */
 function askedAs(word: string): string {
-  return /\((sk-tri-[0-9A-Za-z]+)\)$/.exec(word)?.[1] ?? word
+  return /\(((?:sk-tri-|per_)[\w-]+)\)$/.exec(word)?.[1] ?? word
 }
