@@ -67,14 +67,12 @@ export function formatStatementHtml(told: ToldStatement): string {
   const credits = told.credit_lines.map((line) => [line.posted.slice(0, 10), line.reference, money(line.amount)])
   const rates = (price: ToldStatement['use_lines'][number]['price']) =>
     price
-      ? [price.input, price.cache_read, price.cache_write, price.output].join(' / ') + (price.has_steps ? ' +' : '')
+      ? [price.input, price.cache_read, price.cache_write, price.cache_write_1h, price.output].join(' / ') + (price.has_steps ? ' +' : '')
       : ''
   const figures = (line: LineFigures) => [
-    line.requests,
-    line.input_tokens,
-    line.cache_read_tokens,
-    line.cache_write_tokens,
-    line.output_tokens,
+    ...[line.requests, line.input_tokens, line.cache_read_tokens, line.cache_write_tokens, line.output_tokens].map(
+      separateThousands,
+    ),
     money(line.amount),
   ]
   const used = ['Requests', 'Input', 'Cached', 'Cache writes', 'Output', 'Amount']
@@ -93,14 +91,14 @@ export function formatStatementHtml(told: ToldStatement): string {
   )
   const title = `Statement ${month}`
   return `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escapeHtml(`${title} ${buyer}`)}</title><style>${style}</style></head><body>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escapeHtml(`${title} ${buyer}`)}</title><style>${style}</style></head><body><main>
 ${seller ? `<address>${escapeHtml(seller)}</address>` : ''}
 <h1>${title}</h1>
 <p>For ${escapeHtml(buyer)}${closed ? '' : '. The month is not over: this statement will change'}. Amounts in ${escapeHtml(currency)}, days of ${escapeHtml(told.time_zone)}.</p>
 <table><tbody>${sum('Opening balance', told.opening)}${sum('Credits', told.credits)}${sum('Use', told.use)}${sum('Returns', told.returns)}</tbody>
 <tfoot>${sum('Closing balance', told.closing)}</tfoot></table>
 ${credits.length > 0 ? table('Credits', ['Date', 'Reference', 'Amount'], credits, 2) : ''}
-${use.length > 0 ? table('Use', ['Model', 'Tier', 'Band', 'Per million: input / cached / cache writes / output', ...used], use, 3) : ''}
+${use.length > 0 ? table('Use', ['Model', 'Tier', 'Band', 'Per million: input / cached / cache writes / writes for 1 hour / output', ...used], use, 3) : ''}
 ${parts(
   'Key',
   told.keys.map((line) => [line.key, line]),
@@ -114,8 +112,13 @@ ${parts(
   told.labels.map((line) => [line.labels, line]),
 )}
 <h2>Proof</h2><table class="proof"><tbody>${proofs.join('')}</tbody></table>
-</body></html>
+</main></body></html>
 `
+}
+
+/** Formats a whole number with commas, such as `12,480`. */
+function separateThousands(count: number): string {
+  return String(count).replace(/\B(?=(?:\d{3})+$)/g, ',')
 }
 
 /** Formats a table in HTML. @param numbersFrom the first column of figures */

@@ -243,6 +243,24 @@ onEachStore((engine) => {
   })
 })
 
+test('issue 47 a statement to print separates thousands, and shows every price by which two rows of a model differ', async () => {
+  const { gateway, books, ask } = await startApi()
+  const { id } = await books.findAccount('tester')
+  const prices = { inputNanos: 3n, outputNanos: 15n, cacheReadNanos: 1n, cacheWriteNanos: 4n, cacheWrite1hNanos: 6n }
+  const usage = { ...createDebitRow('req_a', id).usage, inputTokens: 1_234_567 }
+  const row = (reference: string, hourNanos: bigint) => ({
+    ...createDebitRow(reference, id),
+    ...{ usage, prices: { ...prices, cacheWrite1hNanos: hourNanos } },
+  })
+  gateway.store.postDebits([row('req_a', 6n), row('req_b', 8n)])
+  const month = new Date(gateway.nowMs()).toISOString().slice(0, 7)
+  const { text } = await ask('GET', `/accounts/tester/statements/${month}?form=html`)
+  const use = [...text.matchAll(/<tr><td>[^<]*<\/td><td>[^<]*<\/td><td>[^<]*<\/td><td class="n">([^<]*)/g)].map(([, one]) => one)
+  assert.equal(use.length, 2)
+  assert.notEqual(use[0], use[1])
+  assert.match(text, />1,234,567</)
+})
+
 test('issue 46 Y22 law 9: operators get statements in every form over HTTP and at the command line; a key owner sees no price', async () => {
   const { gateway, books, ask, keyA } = await startApi()
   const { id } = await books.findAccount('tester')
@@ -257,6 +275,7 @@ test('issue 46 Y22 law 9: operators get statements in every form over HTTP and a
   const html = await ask('GET', `${path}?form=html`)
   assert.match(html.headers.get('content-security-policy')!, /^default-src 'none'.*style-src 'unsafe-inline'$/)
   assert.doesNotMatch(html.text, /<script|src=|href=/)
+  assert.match(html.text, /<body><main>.*<\/main>\s*<\/body>/s)
   const asked = ['statement', 'tester', month, '--store', gateway.storePath]
   assert.equal(
     (await run([...asked, '--csv'])).stdout.replace(/head,,.*/, ''),
