@@ -122,14 +122,17 @@ ${who}<dt>Program</dt><dd>${nameProgram(agent)}</dd>
 </dl>`
 }
 
-const warning = html`<p><strong>Only continue if it matches your device</strong>, and if you began this yourself. A person who sends you a link with a code wants to use the gateway in your name.</p>`
+const warnings = {
+  code: html`<p><strong>Only continue if it matches your device</strong>, and if you began this yourself. A person who sends you a link with a code wants to use the gateway in your name.</p>`,
+  loopback: html`<p><strong>Only continue if you began this yourself</strong>, on this machine. A person who sends you a link to this page wants to use the gateway in your name.</p>`,
+}
 
 /** Makes the first page for a code, which shows the request. Then the person signs in and sees the second page. */
 export function askPage(waiting: Waiting, nowMs: number, providerOrigin: string | undefined): ApiAnswer {
   const code = waiting.code ?? ''
   const body = html`<p>A program asks to use this gateway in your name. It shows this code:</p>
 <p class="code">${code}</p>
-${warning}
+${warnings.code}
 ${describe(waiting, nowMs)}
 <form method="post" action="device">
 <input type="hidden" name="user_code" value="${code}">
@@ -165,7 +168,7 @@ export function approvePage(
   ]
   const body = html`<p>This program is about to use the gateway in your name:</p>
 ${waiting.code === undefined ? undefined : html`<p class="code">${waiting.code}</p>`}
-${warning}
+${waiting.code === undefined ? warnings.loopback : warnings.code}
 ${describe(waiting, nowMs, person)}
 <form method="post" action="device">${fields}
 <div class="acts"><button class="primary" name="action" value="approve">Approve</button>
