@@ -248,14 +248,16 @@ test('issue 47 a statement to print separates thousands, and shows every price b
   const { id } = await books.findAccount('tester')
   const prices = { inputNanos: 3n, outputNanos: 15n, cacheReadNanos: 1n, cacheWriteNanos: 4n, cacheWrite1hNanos: 6n }
   const usage = { ...createDebitRow('req_a', id).usage, inputTokens: 1_234_567 }
-  const row = (reference: string, hourNanos: bigint) => ({
+  const row = (reference: string, priceVersion: string, hourNanos: bigint) => ({
     ...createDebitRow(reference, id),
-    ...{ usage, prices: { ...prices, cacheWrite1hNanos: hourNanos } },
+    ...{ usage, priceVersion, prices: { ...prices, cacheWrite1hNanos: hourNanos } },
   })
-  gateway.store.postDebits([row('req_a', 6n), row('req_b', 8n)])
+  gateway.store.postDebits([row('req_a', 'v1', 6n), row('req_b', 'v2', 8n)])
   const month = new Date(gateway.nowMs()).toISOString().slice(0, 7)
   const { text } = await ask('GET', `/accounts/tester/statements/${month}?form=html`)
-  const use = [...text.matchAll(/<tr><td>[^<]*<\/td><td>[^<]*<\/td><td>[^<]*<\/td><td class="n">([^<]*)/g)].map(([, one]) => one)
+  const use = [...text.matchAll(/<tr><td>[^<]*<\/td><td>[^<]*<\/td><td>[^<]*<\/td><td class="n">([^<]*)/g)].map(
+    ([, one]) => one,
+  )
   assert.equal(use.length, 2)
   assert.notEqual(use[0], use[1])
   assert.match(text, />1,234,567</)

@@ -121,6 +121,19 @@ export const roleTrials: readonly Trial[] = [
         )
         assert.deepEqual(await findBarriers(view), [])
       }
+      // The bill of a person leads to its parts too, and the most expensive row is first.
+      const { id: person } = await rig.books.createPerson({ name: 'Ada' })
+      const owned = await rig.books.createKey(other.id, { label: 'ada', person })
+      await rig.ask(owned.key!, 'reasoner')
+      await visit(view, rig, 'finance?by=person')
+      await page.waitForSelector('th[aria-sort=descending] >> text=Spent')
+      await page.setViewportSize({ width: 1440, height: 800 })
+      await page.click('main tbody a:text("Ada")')
+      await settle(page)
+      assert.deepEqual(
+        (await names()).map((name) => name.replace(/ \(sk-tri-.*\)$/, '')),
+        ['ada'],
+      )
       await visit(view, rig, 'accounts')
       await page.waitForSelector('text=This page is for other operators.')
     }),
