@@ -70,7 +70,7 @@ export function setUp(config: Config, client: string, asked: SetupAsked): Setup 
   const settings = settingsOf(program, access, wire)
   // If the settings contain source code, the code reads the key from `keyVariable`, so `env` sets that variable.
   const env = settings.code ? { ...settings.env, [keyVariable]: keyPlaceholder } : settings.env
-  const window = describeWindow(program, client, { access, figures })
+  const window = describeWindow(program, client, { access, figures }, false)
   return {
     client,
     title: titleOf(client),

@@ -63,19 +63,23 @@ export function toData({ files = [], env, commands, steps, code }: Settings) {
 /**
  * Returns a sentence: that the context window comes from a preset, or which window the program assumes. Undefined if
  * neither applies.
+ * @param isCommand whether the reader can use options of the command line
  */
 export function describeWindow(
   { assumes }: Program,
   name: string,
   { access, figures }: Pick<SetupSource, 'access' | 'figures'>,
+  isCommand: boolean,
 ): string | undefined {
   const { contextWindow, outputTokensMax, windowFrom } = figures
   if (assumes === undefined) return undefined
-  if (contextWindow === undefined)
-    return `no context window is known for ${access.model}: set it with --context-window; ${name} assumes ${assumes}`
+  if (contextWindow === undefined) {
+    const cure = isCommand ? 'set it with --context-window' : 'an operator can set `context_window` of the model'
+    return `no context window is known for ${access.model}: ${cure}; ${name} assumes ${assumes}`
+  }
   if (!windowFrom?.startsWith('the preset ')) return undefined
   const output = outputTokensMax === undefined ? '' : `, ${outputTokensMax} of them output`
-  return `${windowFrom} says ${contextWindow} tokens${output}, of ${access.model}: set another window with --context-window`
+  return `${windowFrom} says ${contextWindow} tokens${output}, of ${access.model}${isCommand ? ': set another window with --context-window' : ''}`
 }
 
 /**

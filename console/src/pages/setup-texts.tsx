@@ -6,6 +6,9 @@ import { noteSetUp } from './first-steps.tsx'
 
 const shellNames: Readonly<Record<string, string>> = { posix: 'bash, zsh', fish: 'fish', powershell: 'PowerShell' }
 
+/** A line in any shell that sets the variable of the key to itself. */
+const selfAssignment = /^.*\bTRIWIRE_API_KEY(?: = |=| )"\$(?:env:)?TRIWIRE_API_KEY"(?:\n|$)/gm
+
 const addressWords: Readonly<Record<Setup['base_url_from'], string>> = {
   api_url: 'as its configuration says (api_url).',
   listen: 'where it listens. Other machines may not reach that: set api_url in its configuration.',
@@ -17,7 +20,10 @@ export function SetupTexts({ setup, secret }: { setup: Setup; secret?: string })
   const { files, lines, notes, steps = [] } = setup
   const [shell, setShell] = useState(lines[0]?.shell)
   const fill = (text: string) => (secret === undefined ? text : text.replaceAll(/\$(?:env:)?TRIWIRE_API_KEY/g, secret))
-  const shown = lines.filter((line) => line.shell === shell)
+  // Without a key, a line that sets the variable to itself would do nothing.
+  const textOf = (text: string) => (secret === undefined ? text.replaceAll(selfAssignment, '') : fill(text))
+  const told = lines.filter(({ text }) => textOf(text) !== '')
+  const shown = told.filter((line) => line.shell === shell)
   return (
     <div class="setup-texts">
       <p class="small">
@@ -29,13 +35,13 @@ export function SetupTexts({ setup, secret }: { setup: Setup; secret?: string })
           <Code label={path ?? 'source'} text={fill(text)} onCopied={noteSetUp} />
         </div>
       ))}
-      {lines.length > 0 && (
+      {told.length > 0 && (
         <div>
           <h3>
             In a shell
-            {lines.length > 1 && (
+            {told.length > 1 && (
               <span class="segments small-segments">
-                {lines.map((line) => (
+                {told.map((line) => (
                   <button
                     type="button"
                     key={line.shell}
@@ -52,7 +58,7 @@ export function SetupTexts({ setup, secret }: { setup: Setup; secret?: string })
             <Code
               key={shell}
               label={`lines for ${shellNames[shell] ?? shell}`}
-              text={fill(text)}
+              text={textOf(text)}
               onCopied={noteSetUp}
             />
           ))}

@@ -108,7 +108,7 @@ async function setUp(asked: string, options: SetupOptions, command: Command): Pr
   if (isWriting) await write(name, settings, options, command)
   const shell = options.shell ?? likelyShell(process.platform, process.env['SHELL'])
   const text = describe(settings, shell, isWriting)
-  const window = describeWindow(program, name, found)
+  const window = describeWindow(program, name, found, true)
   for (const told of [...notes, ...(window ? [window] : [])]) note(command, told)
   const colleague = isOperator ? colleagueLine(name, wire, found, options.login !== undefined) : undefined
   const { origin, model, small } = access
