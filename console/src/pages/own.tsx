@@ -45,7 +45,7 @@ function OwnView({ me: { account, key, models, role } }: { me: Extract<Me, { kin
         </div>
         <SpentThisMonth isPerson={key.person !== null} />
         <div class="tile">
-          <dt>{role === null ? 'Spent by this key' : 'Spent in this session'}</dt>
+          <dt>{role === null ? 'Spent by this key, ever' : 'Spent in this session, ever'}</dt>
           <dd class="figure">
             <Credits value={key.spent} />
           </dd>
@@ -91,7 +91,7 @@ function SpentThisMonth({ isPerson }: { isPerson: boolean }) {
   const told = useSteady<Usage>(withQuery('/me/usage', { month, bucket: 'day', measures: 'credits,requests' }))
   return (
     <div class="tile">
-      <dt>{isPerson ? 'Spent by you' : 'Spent by this key'}</dt>
+      <dt>{isPerson ? 'Spent by you, this month' : 'Spent this month'}</dt>
       <dd class="figure">{told.data ? <Credits value={sumOfCredits(told.data.total)} /> : '–'}</dd>
       <dd class="change">
         credits in {tellMonth(month)}
