@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { assignColours, colourCount } from '../../console/src/pure/colours.ts'
-import { largest, stack, sumAt } from '../../console/src/pure/stack.ts'
+import { hasAmount, largest, stack, sumAt } from '../../console/src/pure/stack.ts'
 import { axisTicks, firstOpen, tellBucket, tellSpan, whollySeen } from '../../console/src/pure/ticks.ts'
 
 const value = fc.option(fc.nat(1_000), { nil: null })
@@ -26,6 +26,7 @@ test('stacked bars: the highest edge is the sum, and only a gap in all series is
   assert.deepEqual(sumAt([]), [])
   assert.deepEqual(largest([null, 3, 7, 7]), { at: 2, value: 7 })
   assert.equal(largest([null]), undefined)
+  assert.deepEqual([hasAmount([null, 0]), hasAmount([0, 2, null])], [false, true])
 })
 
 test('an id keeps its colour whatever is shown beside it, and no two on one plot share one', () => {

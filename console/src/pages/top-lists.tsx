@@ -87,7 +87,7 @@ function Top({ range, filters, by, only, title, dimension, href }: TopProps) {
                 other.count > 0 && (
                   <tr class="others">
                     <td />
-                    <td>{other.count} others</td>
+                    <td>{other.count === 1 ? '1 other' : `${other.count} others`}</td>
                     <td class="number">
                       <Count value={sumOf(other, 'requests')} />
                     </td>

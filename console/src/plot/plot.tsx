@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import type uPlot from 'uplot'
-import { largest, sumAt } from '../pure/stack.ts'
+import { hasAmount, largest, sumAt } from '../pure/stack.ts'
 import { tellBucket, tellSpan } from '../pure/ticks.ts'
 import { colourVersion } from '../theme.ts'
 import { download } from '../ui/copy.tsx'
@@ -182,6 +182,11 @@ function tellSum({ kind, series, tell }: Drawing, at: number): string {
   return sum == null ? '' : `: ${tell(sum)} in all`
 }
 
+/** Leaves out parts of a stack that are 0 in the whole range. */
+function listed<One extends Drawn>(kind: Drawing['kind'], series: readonly One[]): readonly One[] {
+  return kind === 'bars' ? series.filter(({ values }) => hasAmount(values)) : series
+}
+
 function Legend(props: {
   series: readonly Plotted[]
   drawing: Drawing
@@ -192,7 +197,7 @@ function Legend(props: {
   const { series, drawing, at, hidden, toggle } = props
   return (
     <ul class="legend">
-      {series.map((one) => {
+      {listed(drawing.kind, series).map((one) => {
         const value = at === null ? undefined : one.values[at]
         return (
           <li key={one.id}>
@@ -217,11 +222,12 @@ function describe(drawing: Drawing, title: string, unit: string, total: string |
   const heights =
     kind === 'bars' ? sumAt(series.map(({ values }) => values)) : series.flatMap(({ values }) => [...values])
   const most = largest(heights)
+  const shown = listed(kind, series)
   const span = `from ${tellSpan(buckets, bucket, zones, ' to ')}`
   const high = most
     ? `; most, ${tell(most.value)}, at ${tellBucket(buckets[most.at % buckets.length]!, bucket, zones)}`
     : '; nothing happened'
-  return `${title}, ${unit}, ${span}${total ? `; ${total} in all` : ''}${high}. ${series.length} series: ${series.map(({ label }) => label).join(', ')}.`
+  return `${title}, ${unit}, ${span}${total ? `; ${total} in all` : ''}${high}. ${shown.length} series: ${shown.map(({ label }) => label).join(', ')}.`
 }
 
 function tellAt(drawing: Drawing, at: number): string {

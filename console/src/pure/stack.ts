@@ -24,6 +24,11 @@ export function sumAt(series: readonly Values[]): (number | null)[] {
   return series.length === 0 ? [] : stack(series).at(-1)!
 }
 
+/** Whether a series has any value other than 0. */
+export function hasAmount(values: Values): boolean {
+  return values.some((value) => value !== null && value !== 0)
+}
+
 /** Finds the largest value. @returns undefined if there is no value at all */
 export function largest(values: Values): { at: number; value: number } | undefined {
   let found: { at: number; value: number } | undefined
