@@ -18,6 +18,7 @@ import {
   tellShare,
   tellSpan,
   tellTime,
+  tellTimesIn,
 } from '../../console/src/pure/format.ts'
 import { priceLines } from '../../console/src/pure/price.ts'
 import { formatCredits, parseCredits } from '../../src/accounts/credit.ts'
@@ -230,6 +231,10 @@ test('times are in the viewer’s zone: to the second for today, else with their
   assert.equal(tellTime('2026-11-22T22:00:05Z', nowMs, 'Asia/Kolkata'), '03:30:05')
   assert.equal(tellTime('2026-11-21T22:00:05Z', nowMs, 'UTC'), '21 Nov, 22:00')
   assert.equal(tellTime('2025-11-21T22:00:05Z', nowMs, 'UTC'), '21 Nov 2025, 22:00')
+  assert.equal(
+    tellTimesIn('The budget renews on 2026-11-30 23:00 UTC, after 2026-11-29 08:05 UTC.', nowMs, 'Europe/Berlin'),
+    'The budget renews on 1 Dec, 00:00, after 29 Nov, 09:05.',
+  )
   assert.equal(tellTime(null, nowMs, 'UTC'), '–')
   assert.equal(plain(tellAway('2026-11-23T02:30:00Z', nowMs)), 'in 3 h')
   assert.equal(plain(tellAway('2026-11-20T23:30:00Z', nowMs)), '2 d ago')

@@ -1,8 +1,8 @@
 import { useEffect } from 'preact/hooks'
 import { failingModels } from '../api/ask.ts'
 import { consoleBase } from '../base.ts'
-import { tellAway } from '../pure/format.ts'
-import { loadStatus, status } from '../session.ts'
+import { tellAway, tellTimesIn } from '../pure/format.ts'
+import { loadStatus, status, viewerZone } from '../session.ts'
 import type { Need } from '../shapes.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
 
@@ -42,7 +42,8 @@ export function NeedsYou() {
   )
 }
 
-function Line({ need: { severity, text, since, link, command } }: { need: Need }) {
+function Line({ need: { severity, since, link, command, ...said } }: { need: Need }) {
+  const text = tellTimesIn(said.text, Date.now(), viewerZone)
   const [icon, kind, word] = signs[severity]
   return (
     <li>

@@ -187,6 +187,13 @@ export function tellTime(iso: string | null | undefined, nowMs: number, zone: st
   return `${told}, ${clock}`
 }
 
+/** Replaces the times of a sentence, such as `2026-11-21 14:03 UTC`, by times of a zone. */
+export function tellTimesIn(text: string, nowMs: number, zone: string): string {
+  return text.replaceAll(/(\d{4}-\d\d-\d\d) (\d\d:\d\d) UTC/g, (_, day: string, clock: string) =>
+    tellTime(`${day}T${clock}:00Z`, nowMs, zone),
+  )
+}
+
 /** Formats the exact time with its zone, for tooltips. */
 export function exactTime(iso: string, zone: string): string {
   const format = formatIn(zone, { dateStyle: 'medium', timeStyle: 'medium' })
