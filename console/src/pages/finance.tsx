@@ -127,6 +127,7 @@ function Bill({ rows, by, month }: { rows: Rows; by: string; month: string }) {
       label={`Spent in ${tellMonth(month)} by ${head.toLowerCase()}`}
       rows={parts}
       keyOf={(row, at) => `${wordOf(row)} ${at}`}
+      startsBy="Spent"
       columns={[
         {
           head,

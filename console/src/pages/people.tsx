@@ -1,6 +1,7 @@
 import { withQuery } from '../api/ask.ts'
 import { useList, useSteady } from '../api/load.ts'
 import { pageHref } from '../location.ts'
+import { readCredits } from '../pure/format.ts'
 import { sumOf, sumOfCredits } from '../pure/usage.ts'
 import type { LedPerson, Usage } from '../shapes.ts'
 import { Count, Credits } from '../ui/numbers.tsx'
@@ -45,6 +46,7 @@ export function People() {
             keyOf={({ id }) => id}
             hrefOf={({ id }) => pageHref('requests', undefined, { whose: id })}
             {...furtherOf(people)}
+            startsBy="Spent"
             columns={[
               {
                 head: 'Person',
@@ -66,6 +68,7 @@ export function People() {
               },
               {
                 ...{ head: 'Spent', unit: 'credits', kind: 'number' },
+                by: ({ id }) => readCredits(figures.get(id)?.credits?.[0]),
                 cell: ({ id }) => {
                   const [spent = isComplete ? '0' : undefined] = figures.get(id)?.credits ?? []
                   return spent === undefined ? '–' : <Credits value={spent} />

@@ -34,8 +34,9 @@ function nextOrder(order: Order, head: string, usuallyDown: boolean): Order {
   return order.isDown === usuallyDown ? { head, isDown: !usuallyDown } : undefined
 }
 
-export function useOrder() {
-  const [order, setOrder] = useState<Order>(undefined)
+/** @param first the order before a heading is pressed */
+export function useOrder(first?: Order) {
+  const [order, setOrder] = useState(first)
   return {
     order,
     press: (head: string, usuallyDown: boolean) => setOrder(nextOrder(order, head, usuallyDown)),

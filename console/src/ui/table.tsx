@@ -34,6 +34,8 @@ type Props<Row> = {
   /** The order in which the gateway lists the rows, and a function that asks for another one; undefined: the usual one. */
   sort?: string
   onSort?(sort: string | undefined): void
+  /** The head of the column by which the rows are sorted at first, the largest value first. */
+  startsBy?: string
   /** Rows below the last one, which are not sorted. */
   foot?: ComponentChildren
   /** Further classes of the table. @example 'plain': cells break into lines, so all rows are rendered */
@@ -59,14 +61,15 @@ const fewRows = 60
 export function Table<Row>(props: Props<Row>) {
   const { label, columns, keyOf, hrefOf, selected, hasMore, more, refusedMore, sort, onSort, foot } = props
   const body = useRef<HTMLTableSectionElement>(null)
-  const { order, press, reset } = useOrder()
+  const first = columns.find(({ head }) => head === props.startsBy)
+  const { order, press, reset } = useOrder(first && { head: nameOf(first), isDown: true })
   const sorting = columns.find((column) => nameOf(column) === order?.head)
   const rows = sorting?.by && order ? sortRows(props.rows, sorting.by, order.isDown) : props.rows
   const isPlain = props.class?.includes('plain') ?? false
-  const { first, last } = useSeen(body, rows.length, isPlain)
+  const seen = useSeen(body, rows.length, isPlain)
   useEffect(() => {
     // In a sorted table, rows of the next page would appear between those that are read.
-    if (hasMore && !refusedMore && !sorting && last >= rows.length - margin) more?.()
+    if (hasMore && !refusedMore && !sorting && seen.last >= rows.length - margin) more?.()
   })
   return (
     // A scrolling area must be reachable without a mouse: by the links in it, or else by itself.
@@ -97,9 +100,9 @@ export function Table<Row>(props: Props<Row>) {
           </tr>
         </thead>
         <tbody ref={body}>
-          {first > 0 && <Spacer rows={first} columns={columns.length} />}
-          {rows.slice(first, last).map((row, offset) => {
-            const at = first + offset
+          {seen.first > 0 && <Spacer rows={seen.first} columns={columns.length} />}
+          {rows.slice(seen.first, seen.last).map((row, offset) => {
+            const at = seen.first + offset
             const key = keyOf(row, at)
             const href = hrefOf?.(row)
             return (
@@ -118,7 +121,7 @@ export function Table<Row>(props: Props<Row>) {
               </tr>
             )
           })}
-          {last < rows.length && <Spacer rows={rows.length - last} columns={columns.length} />}
+          {seen.last < rows.length && <Spacer rows={rows.length - seen.last} columns={columns.length} />}
         </tbody>
         {foot && <tfoot>{foot}</tfoot>}
       </table>
