@@ -63,12 +63,14 @@ function AccountView({ account, version }: { account: Account; version: string |
         <Tile
           name={`Spent, ${range.label.toLowerCase()}`}
           value={<Credits value={usage.data ? sumOfCredits(usage.data.total) : undefined} />}
-          more={`credits, ${tellRequests(usage.data && sumOf(usage.data.total, 'requests'))}`}
+          more={usage.data ? `credits, ${tellRequests(sumOf(usage.data.total, 'requests'))}` : 'credits'}
         />
         <Tile
           name="Lasts"
-          value={perDay > 0n && balance > 0n ? tellSpan(Number((balance * 86_400_000n) / perDay)) : '–'}
-          more={`at ${tellCredits(perDay)} credits a day, as of 7 days`}
+          value={
+            !week.data ? '…' : perDay > 0n && balance > 0n ? tellSpan(Number((balance * 86_400_000n) / perDay)) : '–'
+          }
+          more={week.data ? `at ${tellCredits(perDay)} credits a day, as of 7 days` : 'at the pace of 7 days'}
         />
       </dl>
       <Shown of={usage} height={262}>

@@ -13,7 +13,9 @@ import { viewerZone } from '../session.ts'
 
 /* Numbers in a page: short in the text, exact in the tooltip. */
 
+/** @param value undefined while it is being loaded */
 export function Credits({ value }: { value: string | bigint | null | undefined }) {
+  if (value === undefined) return <span class="none">…</span>
   const exact = typeof value === 'bigint' ? exactCredits(value) : value
   return <span title={exact ? `${exact} credits` : undefined}>{tellCredits(value)}</span>
 }
