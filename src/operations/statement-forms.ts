@@ -67,7 +67,8 @@ export function formatStatementHtml(told: ToldStatement): string {
   const credits = told.credit_lines.map((line) => [line.posted.slice(0, 10), line.reference, money(line.amount)])
   const rates = (price: ToldStatement['use_lines'][number]['price']) =>
     price
-      ? [price.input, price.cache_read, price.cache_write, price.cache_write_1h, price.output].join(' / ') + (price.has_steps ? ' +' : '')
+      ? [price.input, price.cache_read, price.cache_write, price.cache_write_1h, price.output].join(' / ') +
+        (price.has_steps ? ' +' : '')
       : ''
   const figures = (line: LineFigures) => [
     ...[line.requests, line.input_tokens, line.cache_read_tokens, line.cache_write_tokens, line.output_tokens].map(

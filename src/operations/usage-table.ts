@@ -197,7 +197,13 @@ async function readWords(books: Books, by: readonly UsageGrouping[], groups: rea
     )
     const words = ids.map((id, at) => (columns[at] === 'person' ? person?.name : names.get(id)) ?? id)
     const isOfOne = ids.some((id, at) => id !== '' && ofOneAccount.includes(columns[at] as UsageGrouping))
-    return { words, ids, isOfOne, personId: person?.id, place: [names.get(wordOf('account')), ...words, ...ids].join('\n') }
+    return {
+      words,
+      ids,
+      isOfOne,
+      personId: person?.id,
+      place: [names.get(wordOf('account')), ...words, ...ids].join('\n'),
+    }
   }
 }
 

@@ -272,7 +272,14 @@ test('Y22 a lead sees the requests of all people of the account, only in the coo
     const path = `/console/api/people/usage?by=person&bucket=${bucket}&measures=credits,requests,errors&top=1`
     const { series, total } = (await own(path.replace('&top=1', ''), lead)).body as unknown as LedUsage
     const figures = series.map(({ named, requests, errors }) => [named?.person ?? null, sum(requests), sum(errors)])
-    assert.deepEqual(figures.sort(), [['Ada', 1, 0], ['Bo', 2, 1]], bucket)
+    assert.deepEqual(
+      figures.sort(),
+      [
+        ['Ada', 1, 0],
+        ['Bo', 2, 1],
+      ],
+      bucket,
+    )
     assert.deepEqual([sum(total.requests), sum(total.errors)], [3, 1])
     const [first] = ((await own(path, lead)).body as unknown as LedUsage).series
     assert.deepEqual(

@@ -53,7 +53,13 @@ test('RFC 8252 a program of the same machine: one page, and the code goes to loo
   for (const uri of [redirectUri, 'http://[::1]:4711/callback']) {
     const browser = new TestBrowser()
     const asked = await browser.go(authorize({ redirect_uri: uri, code_challenge: challenge }))
-    for (const words of ['Dev One', 'triwire login', '127.0.0.1', '>Approve<', 'Only continue if you began this yourself'])
+    for (const words of [
+      'Dev One',
+      'triwire login',
+      '127.0.0.1',
+      '>Approve<',
+      'Only continue if you began this yourself',
+    ])
       assert.ok(asked.text.includes(words), words)
     // There is no code to compare.
     assert.doesNotMatch(asked.text, /matches your device|link with a code/)

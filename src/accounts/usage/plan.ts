@@ -181,9 +181,7 @@ function* readJoin<S>(
   const people = person < 0 ? undefined : yield* reader.persons(holders ? [...holders.values()] : wordsAt(person))
   const personOf = (word: string) => people!.get(holders ? (holders.get(word) ?? '') : word)?.id ?? ''
   return (own) =>
-    own.map((word, at) =>
-      at === key ? (lines!.get(word) ?? word) : at === person ? personOf(word) : word,
-    )
+    own.map((word, at) => (at === key ? (lines!.get(word) ?? word) : at === person ? personOf(word) : word))
 }
 
 function ownOf(row: SummedEntries, by: readonly UsageGrouping[]): readonly string[] {
