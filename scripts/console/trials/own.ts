@@ -235,7 +235,7 @@ export const ownTrials: readonly Trial[] = [
       await page.keyboard.press('e')
       await page.waitForSelector('td >> text=Bo')
       await settle(page)
-      await page.keyboard.press('j')
+      // Bo has spent, and Ada has not, so Bo is first.
       await page.keyboard.press('j')
       assert.equal(await focused(page), 'Bo')
       await page.keyboard.press('Enter')
