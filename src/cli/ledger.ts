@@ -63,14 +63,10 @@ export function addLedgerCommands(program: Command): void {
     .action(({ csv }: { csv?: true }, command: Command) => {
       const { json } = command.optsWithGlobals<GlobalOptions>()
       if (json === csv) command.error('error: say how: with --csv, or with --json (one entry on each line)')
-      return withStore(
-        command,
-        async (books, calendar) => {
-          const entries = books.eachEntry(await filterOf({ books, calendar }, command))
-          await printPieces(json ? formatJsonLines(eachLine(entries, true)) : formatCsv(entries, true))
-        },
-        { zoned: true },
-      )
+      return withStore(command, async (books, calendar) => {
+        const entries = books.eachEntry(await filterOf({ books, calendar }, command))
+        await printPieces(json ? formatJsonLines(eachLine(entries, true)) : formatCsv(entries, true))
+      })
     })
   program.commands
     .find((command) => command.name() === 'audit')!
@@ -101,14 +97,10 @@ async function correct({ effective, dryRun, yes }: CorrectOptions, command: Comm
       `Correct ${count} entries? This begins form 3 of the ledger: no older triwire can use the store from then on.`,
       ['The ledger was left as it was', 'see --dry-run, and run with --yes to correct it'],
     )
-  await withStore(
-    command,
-    async (books) => {
-      const correction = await books.correctAhead(effective)
-      await printPieces(formatCorrected(command, eachCorrected(books, correction)))
-    },
-    { zoned: true },
-  )
+  await withStore(command, async (books) => {
+    const correction = await books.correctAhead(effective)
+    await printPieces(formatCorrected(command, eachCorrected(books, correction)))
+  })
 }
 
 /** Formats entries as a JSON list or as lines, one by one, because there may be too many for the memory. */

@@ -182,21 +182,13 @@ async function noteUnknownModels(command: Command, typed: string): Promise<void>
 
 /** Prints all rows of an operation, as CSV or as one line of JSON each. */
 function printRows(command: Command, one: Operation, asked: object, csv: unknown): Promise<void> {
-  return withStore(
-    command,
-    async (books, calendar) => {
-      const context = { ...nobody, books, calendar, nowMs: Date.now() }
-      const input = one.input.parse(asked)
-      if (csv) return printPieces(one.csv!(context, input))
-      const outcome = await one.run(context, input)
-      if ('rows' in outcome) await printPieces(formatJsonLines(outcome.rows))
-    },
-    zonedOf(one),
-  )
-}
-
-function zonedOf({ id }: Operation): { zoned: boolean } {
-  return { zoned: /^(account|key|ledger|audit)\./.test(id) }
+  return withStore(command, async (books, calendar) => {
+    const context = { ...nobody, books, calendar, nowMs: Date.now() }
+    const input = one.input.parse(asked)
+    if (csv) return printPieces(one.csv!(context, input))
+    const outcome = await one.run(context, input)
+    if ('rows' in outcome) await printPieces(formatJsonLines(outcome.rows))
+  })
 }
 
 /** Returns what the command prints: an object, or at most `rows` rows of a list. */
@@ -222,7 +214,6 @@ async function answerOf(
     ? work(await withConfiguration(command))
     : withStore(command, (books, calendar) => work({ ...nobody, running, books, calendar, nowMs: Date.now() }), {
         create: one.id === 'account.create' || one.id === 'operator.create',
-        ...zonedOf(one),
       }))
   if ('away' in outcome && outcome.away) note(command, sayAway(outcome.away))
   if ('items' in outcome) return outcome.items

@@ -15,16 +15,15 @@ export type { GlobalOptions } from './options.ts'
 /**
  * Opens the store that a server with the same settings would use (ruling X4), runs `work` on its books, and closes it.
  * The books are the operations on accounts, keys and the ledger. They change the store directly, even if a server uses
- * it; the server sees the change within a second.
+ * it; the server sees the change within a second. Days and budgets follow the store's time zone (ruling X12).
  * @param create whether to create a missing file
- * @param zoned whether `work` depends on days, and so on the store's time zone (ruling X12)
  * @param isAlone whether servers must not use the store while `work` runs
  * @throws Error with a message for people if a rule of the books refuses
  */
 export async function withStore<T>(
   command: Command,
   work: (books: Books, calendar: Calendar) => Promise<T>,
-  { create = false, zoned = false, isAlone = false } = {},
+  { create = false, isAlone = false } = {},
 ): Promise<T> {
   const store = await findStore(command.optsWithGlobals())
   const { openBooks } = await import('../store/open-books.ts')
@@ -32,7 +31,7 @@ export async function withStore<T>(
   const options = { busyMs: 5_000, create, isAlone }
   const notes = new Set<string>()
   let { books, close } = await openBooks(store, { ...options, note: (text) => notes.add(text) })
-  const zone = zoned ? await readZone(books, command.optsWithGlobals()) : utc
+  const zone = await readZone(books, command.optsWithGlobals())
   if (zone.timeZone !== utc.timeZone || zone.weekStarts !== utc.weekStarts) {
     await close()
     ;({ books, close } = await openBooks(store, { ...options, zone }))

@@ -101,6 +101,31 @@ test('X12: reporting rezone changes the time zone of days while no server runs, 
   assert.match(running.stderr, /^triwire: Another triwire server is running on /)
 })
 
+test("X12: commands renew the budgets of accounts, keys and people in the store's time zone", async (t) => {
+  const { path } = createBooks(t)
+  const ask = async (...words: string[]) => {
+    const { code, stdout, stderr } = await runWarm([...words, '--store', path, '--json'])
+    assert.equal(code, 0, stderr)
+    return stdout
+  }
+  // A day of this zone never begins with a day of UTC.
+  await ask('reporting', 'rezone', 'Asia/Kolkata')
+  const budget = ['--budget', '5/day']
+  const told = [
+    await ask('account', 'create', 'three', ...budget),
+    await ask('person', 'create', 'Ada', '--external-id', 'u-1', '--account', 'three', ...budget),
+    await ask('person', 'set', 'u-1', '--budget', '6/day'),
+    await ask('person', 'list'),
+    await ask('account', 'list'),
+  ]
+  await ask('key', 'create', 'three', '--person', 'u-1', ...budget)
+  told.push(await ask('key', 'list'))
+  for (const text of told) {
+    const renewals = [...text.matchAll(/"renews_at": ?"([^"]+)"/g)].map(([, time]) => time!.slice(10))
+    assert.deepEqual([...new Set(renewals)], ['T18:30:00.000Z'], text)
+  }
+})
+
 test('ledger list filters by account, key, model and times, and lists the newest first', async (t) => {
   const { path, a, laptop, prefix } = createBooks(t)
   const cases: [args: string[], ids: string[]][] = [

@@ -118,7 +118,7 @@ function storeOf(output: string | undefined): { store?: unknown } {
 }
 
 function bringIn(plan: ForeignImport, command: Command): Promise<ForeignCounts> {
-  return withStore(command, (books) => books.importForeign(plan), { create: true, zoned: true })
+  return withStore(command, (books) => books.importForeign(plan), { create: true })
 }
 
 function tellCounts({ accounts, persons, keys, keysKnown, creditedNanos }: ForeignCounts) {
