@@ -116,7 +116,7 @@ class KeysPlanning {
     for (const { name, creditNanos } of this.#accounts.values())
       if (creditNanos === 0n)
         this.#notes.add(
-          `the account ${name} has no credit, so its keys get 402: name --credit, or use triwire account credit`,
+          `the account ${name} has no credit, so its keys get 402: name --credit, or run triwire account credit ${name} 500 --reference TEXT`,
         )
     const free = [...this.#accounts.values()].filter(({ bounds }) => bounds.requestsPerMinute === undefined)
     if (free.length > 0) this.#notes.add(noteOfRates(free.map(({ name }) => name)))
@@ -215,7 +215,7 @@ class KeysPlanning {
       const credit = this.#options.creditNanos ?? left ?? 0n
       if (this.#options.creditNanos === undefined && left !== undefined && budget?.per !== undefined)
         this.#notes.add(
-          `team ${name}: ${formatCredits(left)} are booked once; for credit in each month: triwire account set ${name} --grant`,
+          `team ${name}: ${formatCredits(left)} are booked once; for credit in each month: triwire account grant ${name} 50/month`,
         )
       this.#settings.push({
         setting: `team ${alias}`,

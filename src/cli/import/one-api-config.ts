@@ -244,7 +244,9 @@ export function planOneApiKeys(
   const foreign = { origin: dialect, accounts: [...accounts.values()].filter(({ name }) => used.has(name)), keys }
   for (const { name, creditNanos } of foreign.accounts)
     if (creditNanos === 0n)
-      notes.add(`the account ${name} has no credit, so its keys get 402: use triwire account credit`)
+      notes.add(
+        `the account ${name} has no credit, so its keys get 402: run triwire account credit ${name} 500 --reference TEXT`,
+      )
   if (foreign.accounts.length > 0) notes.add(noteOfRates(foreign.accounts.map(({ name }) => name)))
   return { foreign, labels: {}, settings, notes: [...notes] }
 }
