@@ -388,7 +388,9 @@ function firstOf(owners: readonly string[]): string {
 }
 
 function push(lists: Map<string, string[]>, name: string, owner: string): void {
-  lists.set(name, [...(lists.get(name) ?? []), owner])
+  const owners = lists.get(name)
+  if (owners) owners.push(owner)
+  else lists.set(name, [owner])
 }
 
 /** Reads a list, or a text such as `['a', 'b']`. Undefined means all: `all-proxy-models`, `*` or an empty list. */
