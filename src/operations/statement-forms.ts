@@ -72,7 +72,7 @@ export function formatStatementHtml(told: ToldStatement): string {
       : ''
   const figures = (line: LineFigures) => [
     ...[line.requests, line.input_tokens, line.cache_read_tokens, line.cache_write_tokens, line.output_tokens].map(
-      separateThousands,
+      (count) => count.toLocaleString('en'),
     ),
     money(line.amount),
   ]
@@ -115,11 +115,6 @@ ${parts(
 <h2>Proof</h2><table class="proof"><tbody>${proofs.join('')}</tbody></table>
 </main></body></html>
 `
-}
-
-/** Formats a whole number with commas, such as `12,480`. */
-function separateThousands(count: number): string {
-  return String(count).replace(/\B(?=(?:\d{3})+$)/g, ',')
 }
 
 /** Formats a table in HTML. @param numbersFrom the first column of figures */
