@@ -80,18 +80,13 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
   function* sumEntries(filter: EntryFilter, by: readonly Grouping[], shifts?: readonly DayShift[]): StoreStep<Total[]> {
     yield* refuseAway(dialect, filter.sinceMs, filter.untilMs)
     const narrow = yield* narrowed(filter)
+    const asked = narrow ?? { keyIds: [] }
     const totals: Total[][] = []
-    yield* eachSlice(
-      dialect,
-      narrow ?? { keyIds: [] },
-      narrow ? sumMax : Infinity,
-      { first: 'oldest' },
-      function* (slice) {
-        const rows = yield* rowsOf(selectSums(dialect, narrow ?? { keyIds: [] }, by, { slice, shifts }))
-        totals.push(rows.map((row) => readTotal(row, by)))
-        return true
-      },
-    )
+    yield* eachSlice(dialect, asked, narrow ? sumMax : Infinity, { first: 'oldest' }, function* (slice) {
+      const rows = yield* rowsOf(selectSums(dialect, asked, by, { slice, shifts }))
+      totals.push(rows.map((row) => readTotal(row, by)))
+      return true
+    })
     return totals.length === 1 ? totals[0]! : addTotals(totals.flat(), by)
   }
 
