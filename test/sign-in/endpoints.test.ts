@@ -389,7 +389,7 @@ test('Y19 sign-ins that failed because the store did not respond do not count fo
   assert.deepEqual([await ask(), await ask()], [200, 429])
 })
 
-test('Y20 lifetimes are told as they are set, although some milliseconds pass until the answer', async () => {
+test('Y20 an answer has the lifetimes that are set, although some milliseconds pass before it', async () => {
   const { refresh_token: token } = await signInFrom()
   const oauth = createOAuth({
     books: async () => booksOf(gateway),
