@@ -62,6 +62,9 @@ export function holdsMedia(body: Buffer): boolean {
  */
 const plainHead = /(?<!\\)"data:(?:image\\?\/|application\\?\/pdf)(?![^,"]{0,200};\s*base64\s*[;,])[^,"]{0,200},/gi
 
+/** Part of every head. Takes a third of the time of the whole expression, and most bodies contain no head. */
+const headPart = /"[Dd][Aa][Tt][Aa]:[IiAa]/
+
 /**
  * Finds the strings that are data URLs of images or PDFs without base64, such as `data:image/svg+xml,%3Csvg…`. Each
  * such string has a percent sign or the name of SVG.
@@ -69,7 +72,9 @@ const plainHead = /(?<!\\)"data:(?:image\\?\/|application\\?\/pdf)(?![^,"]{0,200
 export function findPlainMedia(body: Buffer): { start: number; end: number; tokens: number }[] {
   if (!['%', '+x', '+X'].some((sign) => body.includes(sign))) return []
   const found: { start: number; end: number; tokens: number }[] = []
-  for (const { index } of body.toString('latin1').matchAll(plainHead)) {
+  const text = body.toString('latin1')
+  if (!headPart.test(text)) return found
+  for (const { index } of text.matchAll(plainHead)) {
     const closing = endOfString(body, index)
     const [start, end] = [index + 1, closing < 0 ? body.length : closing]
     const url = parseDataUrl(readJsonString(body, start, end))
