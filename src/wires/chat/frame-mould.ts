@@ -95,6 +95,8 @@ type Hole = Kind & { isLeftOut: boolean; mayBeNull: boolean }
 /** `group`: the number of the hole's text or usage in the frame. `isFirst`: false if an earlier hole has the same text. */
 type Kind = { name: 'text' | 'usage' | 'time' | 'other'; group: number; isFirst: boolean }
 
+const isText = ({ name }: Hole) => name === 'text'
+
 /** A parsed frame, with the edits made to it (rulings P2, P9). */
 type MouldSample = {
   frame: RawFrame
@@ -126,6 +128,12 @@ export class FrameMould {
   end = 0
   readonly #literals: { raw: string; shown: string }[] = []
   readonly #holes: Hole[] = []
+  /** Whether a frame has exactly one text, which the client sees, and no counters. */
+  readonly #hasOneText: boolean
+  /** Undefined until a frame has fitted, and in a mould with several texts or with counters. */
+  #around: Around | undefined
+  /** The number of frames that also differed from the frame before outside of their text. */
+  #others = 0
 
   /** Makes a mould of a frame. @returns undefined if the frame cannot become a mould */
   static of(sample: MouldSample): FrameMould | undefined {
@@ -178,6 +186,8 @@ export class FrameMould {
     last.shown += shown.slice(shownFrom + result.length)
     for (const literal of this.#literals)
       Object.assign(literal, { raw: ownCopy(literal.raw), shown: ownCopy(literal.shown) })
+    this.#hasOneText =
+      usages.length === 0 && this.#holes.filter(isText).length === 1 && !this.#holes.find(isText)?.isLeftOut
   }
 
   /**
@@ -185,8 +195,25 @@ export class FrameMould {
    * fit.
    */
   fill(piece: string, from: number): string | undefined {
+    return (this.#around && this.#fillText(this.#around, piece, from)) ?? this.#fillHoles(piece, from)
+  }
+
+  /** Fills a frame that differs from the last one only in its text. Undefined for any other frame. */
+  #fillText({ lead, tail, shownLead, shownTail }: Around, piece: string, from: number): string | undefined {
+    const start = from + lead.length
+    if (piece.slice(from, start) !== lead) return undefined
+    const end = piece.indexOf('"', start)
+    const text = piece.slice(start, end)
+    if (end < 0 || /[\\\r\n]/.test(text) || piece.slice(end, end + tail.length) !== tail) return undefined
+    this.texts[0] = text
+    this.end = end + tail.length
+    return shownLead + text + shownTail
+  }
+
+  #fillHoles(piece: string, from: number): string | undefined {
     let at = from
     let shown = ''
+    let text: { start: number; end: number; shownLead: string } | undefined
     this.isAlike = this.usages.length > 0
     for (let i = 0; i < this.#literals.length; i++) {
       const literal = this.#literals[i]!
@@ -212,6 +239,7 @@ export class FrameMould {
       if (hole.name === 'text') {
         if (!hole.isFirst && value !== this.texts[hole.group]) return undefined
         this.texts[hole.group] = value
+        text = { start: at, end, shownLead: shown }
       } else if (hole.name === 'usage') {
         if (value[0] !== '{') return undefined
         this.usages[hole.group] = value
@@ -220,9 +248,22 @@ export class FrameMould {
       at = end
     }
     this.end = at
+    this.#around = undefined
+    if (text !== undefined && this.#hasOneText && this.#others++ < othersMax) {
+      const { start, end, shownLead } = text
+      const shownTail = ownCopy(shown.slice(shownLead.length + end - start))
+      const lead = ownCopy(piece.slice(from, start))
+      this.#around = { lead, tail: ownCopy(piece.slice(end, at)), shownLead: ownCopy(shownLead), shownTail }
+    }
     return shown
   }
 }
+
+/** If more frames differ outside of their text, such as by a random value in each, the mould compares holes only. */
+const othersMax = 8
+
+/** The bytes before and after the text of a frame, as received and as shown to the client. */
+type Around = { lead: string; tail: string; shownLead: string; shownTail: string }
 
 /**
  * Whether the counters at this position differ from `before` only in digits, and not all digits are 0. No known member

@@ -124,7 +124,7 @@ export class ChatNativeStream extends NativeStream {
       }
       if (one === undefined || last === undefined) return undefined
       const { mould, calls } = last
-      if (last !== before) runs.push({ learned: last, words: '', args: calls.map(() => '') })
+      if (last !== before) runs.push({ learned: last, words: '', args: [] })
       const run = runs.at(-1)!
       for (let i = 0; i < mould.texts.length; i++) {
         const [text, call] = [mould.texts[i]!, calls[i]]
@@ -133,7 +133,7 @@ export class ChatNativeStream extends NativeStream {
         // The arguments may be complete after a closing brace. A repetition or a new call under this number may
         // follow, so the chunk is parsed.
         if (call.isWatched || endsObject(text)) return undefined
-        run.args[i] += text
+        run.args[i] = (run.args[i] ?? '') + text
       }
       // If the counters of consecutive chunks differ only in digits, the last chunk's counters are kept (I9).
       if (mould.usages.length > 0) {
@@ -143,19 +143,21 @@ export class ChatNativeStream extends NativeStream {
       shown += one
       events++
     }
-    const usages = told.map(({ learned, usages }) =>
-      usages.map((text, i) => ({ place: learned.places[i]!, usage: parseAnswer(decodeUtf8(text)) })),
-    )
-    // A usage may name a service, such as a tier. Then the piece is parsed, because a service that the chunk names
-    // outside of its usage must be noted first.
-    if (!usages.flat().every(({ usage }) => usage && !noteService({}, usage).service)) return undefined
+    const usages: PlacedUsage[][] = []
+    for (const { learned, usages: texts } of told) {
+      const list = texts.map((text, i) => ({ place: learned.places[i]!, usage: parseAnswer(decodeUtf8(text)) }))
+      // A usage may name a service, such as a tier. Then the piece is parsed, because a service that the chunk names
+      // outside of its usage must be noted first.
+      if (!list.every(({ usage }) => usage && !noteService({}, usage).service)) return undefined
+      usages.push(list as PlacedUsage[])
+    }
     this.events += events
     for (const { learned, words, args } of runs) {
-      for (const [i, call] of learned.calls.entries()) if (call !== undefined) this.#calls.add(call, args[i]!)
+      for (let i = 0; i < args.length; i++) if (args[i] !== undefined) this.#calls.add(learned.calls[i]!, args[i]!)
       if (words !== '' && this.stage !== learned.stage) this.enter(learned.stage)
       this.produced.addRaw(words)
     }
-    for (const list of usages) this.#learnUsages(list as PlacedUsage[])
+    for (const list of usages) this.#learnUsages(list)
     return shown
   }
 
