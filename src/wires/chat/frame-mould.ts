@@ -31,6 +31,9 @@ const headKeys = ['id', 'object', 'created', 'model', 'choices', 'error', 'usage
 const looked = new Set(headKeys)
 const telling = new Set(tellingNames)
 
+/** The most bytes of a chunk that becomes a mould, since the mould keeps parts of them. */
+const dataMax = 8_192
+
 /** Members inside choices that no code reads, and that differ with each token. */
 const unreadMember = /"(?:logprobs|token_ids?|content_filter_offsets)"\s*:\s*(?=[[{\d])/g
 
@@ -51,6 +54,7 @@ export function mouldOf(
   const keys = new Set(patch.members.map(({ key }) => key))
   if (choices.length !== 1 || keys.size !== patch.members.length || dataOf(frame) !== data || data.includes('\n'))
     return undefined
+  if (data.length > dataMax) return undefined
   const [{ start, end }] = choices as [JsonMember]
   const inside = data.slice(start, end)
   const isIn = (range: Range, wider: Range) => wider.start <= range.start && wider.end >= range.end
@@ -184,7 +188,8 @@ export class FrameMould {
     first.shown = shown.slice(0, shownFrom) + first.shown
     last.raw += frame.slice(from + data.length)
     last.shown += shown.slice(shownFrom + result.length)
-    for (const literal of this.#literals)
+    // The other literals keep only the data of this frame alive, which `dataMax` limits.
+    for (const literal of [first, last])
       Object.assign(literal, { raw: ownCopy(literal.raw), shown: ownCopy(literal.shown) })
     this.#hasOneText =
       usages.length === 0 && this.#holes.filter(isText).length === 1 && !this.#holes.find(isText)?.isLeftOut
