@@ -20,7 +20,7 @@ import {
   sortLast,
 } from './request-list.ts'
 import { atOf, compareRows, fits, isBeyond, lateMs, type RequestFilter, type RequestPlace, toTokens } from './rows.ts'
-import { explanation } from './shapes.ts'
+import { type Explanation, explanation } from './shapes.ts'
 
 export const words = (what: string, isOne: (word: string) => boolean = () => true, error = '') =>
   field
@@ -118,10 +118,26 @@ export const requestOperations = [
         throw new ProblemError('not_found', `Neither memory nor ledger has such a request.${rest}`)
       }
       if (found === 'silent') throw new ProblemError('store_unavailable', 'The ledger cannot be read now: try again.')
-      return { body: found }
+      return { body: { ...found, ...(await namesOf(found, openBooks)) } }
     },
   }),
 ]
+
+/**
+ * Finds the names of a request's key and person. Returns none if the store does not answer, since the explanation may come
+ * from memory.
+ */
+async function namesOf({ key, person }: Explanation, openBooks: Context['openBooks']) {
+  try {
+    const books = await openBooks()
+    const found = key?.id ? (await books.findKeys(key.id)).find(({ id }) => id === key.id) : undefined
+    const persons = person ? await books.namePersons([person]) : undefined
+    return { key_name: found?.label ?? null, person_name: persons?.get(person!)?.name ?? null }
+  } catch (error) {
+    if (error instanceof StoreSilent) return {}
+    throw error
+  }
+}
 
 /** Returns a page of the last matching requests, after the place where the previous page ended. */
 export async function listLast(context: Context, filter: RequestFilter, limit: number) {

@@ -121,6 +121,12 @@ export const explanation = named('Explanation', {
   account: z.object({ id: z.string().nullable(), name: z.string().nullable() }).nullable(),
   key: z.object({ id: z.string().nullable(), prefix: z.string().nullable() }).nullable(),
   person: z.string().nullable().describe('the id of the person who used the key'),
+  key_name: z.string().nullable().optional().describe('the label of the key; left out if the store cannot be read'),
+  person_name: z
+    .string()
+    .nullable()
+    .optional()
+    .describe('the name of the person; left out if the store cannot be read'),
   labels: z.string().nullable().describe('such as project=apollo,team=red'),
   model: z.string().nullable(),
   alias: z.string().nullable(),

@@ -4,6 +4,7 @@ import { createCalendar, utc } from '../../src/accounts/calendar.ts'
 import { digestKey } from '../../src/accounts/keys.ts'
 import { createPerson, erasePerson } from '../../src/accounts/person-rules.ts'
 import { explainDebit } from '../../src/live/explanation.ts'
+import type { Explanation } from '../../src/operations/shapes.ts'
 import { verifyOptions } from '../store/fixtures.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { paths } from '../support/native.ts'
@@ -88,6 +89,23 @@ test('Y21 explain, the list of requests and the log show the person of a request
   assert.deepEqual(pick(explainDebit(gateway.store.findDebit(id)!)), expected)
   const plain = await ask(gateway.key, 'chat', {})
   assert.deepEqual(pick((await get(`/requests/${plain.id}/explain`)) as object), { person: null, labels: null })
+})
+
+test('issue 47 an operator’s explain names the person and the key beside their ids, until the person is erased', async () => {
+  gateway.store.change(
+    createPerson({ name: 'Ada Byron', externalId: 'u-8' }, { nowMs: 1, calendar: createCalendar(utc) }),
+  )
+  const { key } = await makeKey({ person: 'u-8', label: 'notebook' })
+  const { id } = await ask(key, 'chat', {})
+  const namesOf = async (request: string) => {
+    const told = (await (await gateway.askAdmin(`/api/v1/requests/${request}/explain`)).json()) as Explanation
+    return [told.person_name, told.key_name]
+  }
+  assert.deepEqual(await namesOf(id), ['Ada Byron', 'notebook'])
+  gateway.store.change(erasePerson('u-8', 2))
+  assert.deepEqual(await namesOf(id), [null, 'notebook'])
+  const plain = await ask(gateway.key, 'chat', {})
+  assert.deepEqual(await namesOf(plain.id), [null, null])
 })
 
 test('Y21 an entry of a key without a person and labels keeps the earlier form', async () => {

@@ -3,6 +3,7 @@ import { useSteady } from '../api/load.ts'
 import { pageHref } from '../location.ts'
 import { exactCredits, readCredits } from '../pure/format.ts'
 import { priceLines } from '../pure/price.ts'
+import { creditName } from '../session.ts'
 import type { Explanation } from '../shapes.ts'
 import { Outcome, tellNoModel } from '../ui/badges.tsx'
 import { Count, Ms } from '../ui/numbers.tsx'
@@ -36,7 +37,7 @@ export function Steps({ of: told }: { of: Explanation }) {
           {told.moved && (
             <Fact name="Moved">
               {moves[told.moved.why] ?? told.moved.why}
-              {told.moved.cost !== null && `; it cost ${told.moved.cost} credits at most`}
+              {told.moved.cost !== null && `; it cost ${told.moved.cost} ${creditName()} at most`}
             </Fact>
           )}
           {told.fell_back && told.fell_back.length > 0 && (
@@ -55,18 +56,14 @@ export function Steps({ of: told }: { of: Explanation }) {
           </Fact>
           <Fact name="Key">
             {key?.id ? (
-              <a href={pageHref('keys', key.id)}>{key.prefix ?? key.id}…</a>
+              <a href={pageHref('keys', key.id)}>{told.key_name ?? `${key.prefix ?? key.id}…`}</a>
             ) : account ? (
               'none: from the playground'
             ) : (
               'none'
             )}
           </Fact>
-          {told.person && (
-            <Fact name="Person">
-              <code>{told.person}</code>
-            </Fact>
-          )}
+          {told.person && <Fact name="Person">{told.person_name ?? <code>{told.person}</code>}</Fact>}
           {told.labels && <Fact name="Labels">{told.labels}</Fact>}
         </dl>
       </Step>
