@@ -135,5 +135,7 @@ function forgetSignIn(): void {
 
 /** Returns the time zone in which days begin. */
 export const reportingZone = () => status.value?.reporting.time_zone ?? me.value?.time_zone ?? 'UTC'
+/** Returns the name of a credit, such as EUR, which follows each amount. */
+export const creditName = () => me.value?.credit_name ?? 'credits'
 export const viewerZone = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC'
 export const zones = () => ({ viewer: viewerZone, reporting: reportingZone() })

@@ -49,6 +49,7 @@ export type Me =
       models: null
       pages: null
       time_zone: string
+      credit_name: string
     }
   | {
       kind: 'owner'
@@ -61,6 +62,7 @@ export type Me =
       models: readonly string[]
       pages: readonly string[]
       time_zone: string
+      credit_name: string
     }
 
 /* The types of the answers to the owner of a key. */

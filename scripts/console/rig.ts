@@ -37,6 +37,8 @@ export type RigOptions = {
   /** `api_url` of the configuration. */
   apiUrl?: string
   ownPages?: boolean
+  /** `credits.name` of the configuration. */
+  creditName?: string
   /** The setting of that name. */
   signIn?: Record<string, unknown>
   models?: readonly Record<string, unknown>[]
@@ -56,6 +58,7 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
     prepare,
     apiUrl,
     ownPages = false,
+    creditName = 'credits',
     signIn,
   } = options
   const folder = mkdtempSync(join(tmpdir(), 'rig-'))
@@ -71,6 +74,7 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
     config: {
       ...(apiUrl !== undefined && { api_url: apiUrl }),
       own_pages: ownPages,
+      credits: { name: creditName },
       ...(signIn && { sign_in: signIn }),
       catalog: {
         pinned: '2026-11-01',

@@ -451,7 +451,7 @@ const shown = (most: number) =>
   )
 
 const credits = z.strictObject({
-  symbol: shown(8).prefault('').describe('The symbol before amounts on statements and in the console, such as `€`.'),
+  symbol: shown(8).prefault('').describe('The symbol before amounts on statements, such as `€`.'),
   name: shown(40).prefault('credits').describe('The name of a credit, such as `EUR` if one credit is worth one euro.'),
   seller: shown(200).prefault('').describe('The seller on statements: name and address, in one or more lines.'),
 })

@@ -185,6 +185,7 @@ const meShape = field.named('Me', {
   models: z.array(z.string()).nullable().describe('the ids of the models that the key may use'),
   pages: z.array(z.string()).nullable().describe('the pages that the console has for the owner of a key'),
   time_zone: z.string().describe('the time zone in which days of budgets and figures begin'),
+  credit_name: z.string().describe('the name of a credit, such as EUR'),
 })
 
 /** Returns the console's pages for an owner. Only the key of a person has sessions. */
@@ -206,9 +207,10 @@ export const meOperations = [
     text: 'show who the caller is: an operator, or the owner of a key with the balance, the spending and the models of the key',
     async run({ books, running, who, nowMs, calendar }) {
       if (!who) throw new ProblemError('unauthenticated', 'Show a token or a key.')
+      const store = { time_zone: calendar.timeZone, credit_name: (await running.readCreditWords()).name }
       if (who.kind === 'operator') {
         const { name, role, expiresMs } = who
-        const none = { account: null, key: null, models: null, pages: null, time_zone: calendar.timeZone }
+        const none = { account: null, key: null, models: null, pages: null, ...store }
         return { body: { kind: 'operator' as const, name, role, expires: field.formatTime(expiresMs), ...none } }
       }
       const { id, name, state, balanceNanos } = who.account
@@ -228,7 +230,7 @@ export const meOperations = [
             .flatMap((model) => [model.id, ...model.also])
             .filter((model) => mayUse(key.bounds.models, model)),
           pages: pagesOf(who),
-          time_zone: calendar.timeZone,
+          ...store,
         },
       }
     },

@@ -3,6 +3,7 @@ import { create, edit, newOnce } from '../api/act.ts'
 import { refresh } from '../api/load.ts'
 import { type LimitTexts, lapseWords, limitChanges, limitLabels, limitTexts } from '../pure/account-limits.ts'
 import { tellCredits } from '../pure/format.ts'
+import { creditName } from '../session.ts'
 import type { Account } from '../shapes.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { Field, FormFoot, FormRefusal, Meanwhile, Select, useEdited, useForm } from '../ui/form.tsx'
@@ -31,7 +32,7 @@ export function CreditAccount({ account, close }: Props) {
             const { body: now, status } = await create<Account>(`${pathOf(account)}/credits`, body, once)
             say(
               status === 201
-                ? `Credited. The balance is ${tellCredits(now.balance)} credits.`
+                ? `Credited. The balance is ${tellCredits(now.balance)} ${creditName()}.`
                 : 'This reference was credited before, so nothing was posted.',
             )
           })

@@ -7,6 +7,7 @@ import { lapseWords, limitLabels } from '../pure/account-limits.ts'
 import { creditsOf } from '../pure/balance.ts'
 import { readCredits, tellCredits, tellRequests, tellSpan } from '../pure/format.ts'
 import { sumOf, sumOfCredits } from '../pure/usage.ts'
+import { creditName } from '../session.ts'
 import type { Account, AuditRecord, Entry, Listed, Usage } from '../shapes.ts'
 import { AdminOnly } from '../ui/admin-only.tsx'
 import { AccountState, BudgetBar } from '../ui/badges.tsx'
@@ -58,19 +59,19 @@ function AccountView({ account, version }: { account: Account; version: string |
     <>
       <Head account={account} version={version} />
       <dl class="tiles">
-        <Tile name="Balance" value={<Credits value={account.balance} />} more="credits" isBad={balance <= 0n} />
-        <Tile name="Held by running requests" value={<Credits value={account.held} />} more="credits" />
+        <Tile name="Balance" value={<Credits value={account.balance} />} more={creditName()} isBad={balance <= 0n} />
+        <Tile name="Held by running requests" value={<Credits value={account.held} />} more={creditName()} />
         <Tile
           name={`Spent, ${range.label.toLowerCase()}`}
           value={<Credits value={usage.data ? sumOfCredits(usage.data.total) : undefined} />}
-          more={usage.data ? `credits, ${tellRequests(sumOf(usage.data.total, 'requests'))}` : 'credits'}
+          more={usage.data ? `${creditName()}, ${tellRequests(sumOf(usage.data.total, 'requests'))}` : creditName()}
         />
         <Tile
           name="Lasts"
           value={
             !week.data ? '…' : perDay > 0n && balance > 0n ? tellSpan(Number((balance * 86_400_000n) / perDay)) : '–'
           }
-          more={week.data ? `at ${tellCredits(perDay)} credits a day, as of 7 days` : 'at the pace of 7 days'}
+          more={week.data ? `at ${tellCredits(perDay)} ${creditName()} a day, as of 7 days` : 'at the pace of 7 days'}
         />
       </dl>
       <Shown of={usage} height={262}>
@@ -201,7 +202,7 @@ function Keys({ account }: { account: Account }) {
 function Entries({ id }: { id: string }) {
   const list = useList<Entry>(withQuery('/ledger', { account: id, limit: 50 }))
   return (
-    <Panel title="Entries" unit="of the ledger, newest first; credits" tools={<LedgerCsv id={id} />}>
+    <Panel title="Entries" unit={`of the ledger, newest first; ${creditName()}`} tools={<LedgerCsv id={id} />}>
       <Shown of={list} height={36} lines={4}>
         {() =>
           list.items!.length === 0 ? (

@@ -5,7 +5,7 @@ import { refresh, useList } from '../api/load.ts'
 import { pageHref, place, setQuery } from '../location.ts'
 import { Spark } from '../plot/spark.tsx'
 import { readCredits } from '../pure/format.ts'
-import { isAdmin } from '../session.ts'
+import { creditName, isAdmin } from '../session.ts'
 import type { Account } from '../shapes.ts'
 import { AdminOnly } from '../ui/admin-only.tsx'
 import { AccountState } from '../ui/badges.tsx'
@@ -43,14 +43,14 @@ function AccountList() {
     { head: 'State', kind: 'fit', by: ({ state }) => state, cell: (account) => <AccountState {...account} /> },
     {
       head: 'Balance',
-      unit: 'credits',
+      unit: creditName(),
       kind: 'number',
       by: ({ balance }) => readCredits(balance),
       cell: ({ balance }) => <Credits value={balance} />,
     },
     {
       head: 'Held',
-      unit: 'credits',
+      unit: creditName(),
       kind: 'number',
       wide: true,
       by: ({ held }) => readCredits(held),
@@ -58,7 +58,7 @@ function AccountList() {
     },
     {
       head: 'Spent',
-      unit: 'credits, 30 d',
+      unit: `${creditName()}, 30 d`,
       kind: 'number',
       sorts: ['-spent'],
       cell: ({ id }) => <Credits value={spentOf(id)?.credits} />,

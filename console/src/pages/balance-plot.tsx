@@ -4,7 +4,7 @@ import { balanceOver, type Credits as KnownCredits } from '../pure/balance.ts'
 import { tellPlotted } from '../pure/format.ts'
 import { type Range, spanOfBucket } from '../pure/range.ts'
 import { sumOfCredits, valuesOf } from '../pure/usage.ts'
-import { zones } from '../session.ts'
+import { creditName, zones } from '../session.ts'
 import type { Usage } from '../shapes.ts'
 import { Credits } from '../ui/numbers.tsx'
 
@@ -35,12 +35,18 @@ export function BalancePlot(props: {
   return (
     <div class="plots two">
       {range.endsNow && (
-        <Plot {...frame} title="Balance" unit="credits, at the end of each time" kind="steps" series={ofNow} />
+        <Plot
+          {...frame}
+          title="Balance"
+          unit={`${creditName()}, at the end of each time`}
+          kind="steps"
+          series={ofNow}
+        />
       )}
       <Plot
         {...frame}
         title="Spend"
-        unit={`credits per ${bucket}`}
+        unit={`${creditName()} per ${bucket}`}
         kind="bars"
         series={[
           {

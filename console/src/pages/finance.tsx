@@ -3,7 +3,7 @@ import { useSteady } from '../api/load.ts'
 import { changedHref, place, setQuery } from '../location.ts'
 import { addMonths, dayIn, tellMonth } from '../pure/calendar.ts'
 import { readCredits, tellColumn } from '../pure/format.ts'
-import { reportingZone, status } from '../session.ts'
+import { creditName, reportingZone, status } from '../session.ts'
 import type { TableRow } from '../shapes.ts'
 import { CsvButton } from '../ui/csv-button.tsx'
 import { Select } from '../ui/form.tsx'
@@ -144,7 +144,7 @@ function Bill({ rows, by, month }: { rows: Rows; by: string; month: string }) {
         },
         {
           head: 'Spent',
-          unit: status.value?.reporting.credits ?? 'credits',
+          unit: creditName(),
           kind: 'number',
           by: ({ credits }) => readCredits(credits),
           cell: ({ credits }) => tellSpent(credits),

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { spellBudget } from '../pure/account-limits.ts'
+import { creditName } from '../session.ts'
 import type { Key } from '../shapes.ts'
 import { BudgetBar } from '../ui/badges.tsx'
 import { Field } from '../ui/form.tsx'
@@ -39,7 +40,7 @@ export function KeyFields(props: {
     <>
       <Field autoFocus placeholder="ci" hint="a name for people, which rotation keeps" {...field('label')} />
       <div class="fields">
-        <Field placeholder="5/day" hint="credits: 5, 5/day, 20/week or 50/month" {...field('budget')} />
+        <Field placeholder="5/day" hint={`${creditName()}: 5, 5/day, 20/week or 50/month`} {...field('budget')} />
         <Field inputMode="numeric" placeholder="60" hint="at most the limit of its account" {...field('rpm')} />
       </div>
       <div class="fields">

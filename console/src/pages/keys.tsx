@@ -3,6 +3,7 @@ import { withQuery } from '../api/ask.ts'
 import { useList } from '../api/load.ts'
 import { hrefOf, pageHref, place, setQuery } from '../location.ts'
 import { readCredits } from '../pure/format.ts'
+import { creditName } from '../session.ts'
 import type { Key } from '../shapes.ts'
 import { AdminOnly } from '../ui/admin-only.tsx'
 import { BudgetBar, Expires } from '../ui/badges.tsx'
@@ -106,7 +107,7 @@ export function KeyTable({ account, q, state, sort, showsAccount, empty }: Props
     },
     {
       head: 'Budget',
-      unit: 'spent and held, credits',
+      unit: `spent and held, ${creditName()}`,
       by: ({ budget }) => budget && readCredits(budget.spent) + readCredits(budget.held),
       cell: ({ budget }) => <BudgetBar budget={budget} />,
     },
@@ -114,7 +115,7 @@ export function KeyTable({ account, q, state, sort, showsAccount, empty }: Props
       head: 'Spent',
       sorts: ['-spent'],
       by: ({ id }) => spentOf(id)?.credits,
-      unit: 'credits, 30 d',
+      unit: `${creditName()}, 30 d`,
       kind: 'number',
       wide: true,
       cell: ({ id }) => <Credits value={spentOf(id)?.credits} />,

@@ -3,6 +3,7 @@ import { useLoad, useSteady } from '../api/load.ts'
 import { hrefOf, pageHref, place } from '../location.ts'
 import { readCredits, tellCount } from '../pure/format.ts'
 import { cacheShareOf, shareOf, sumOf, sumOfCredits, valuesOf } from '../pure/usage.ts'
+import { creditName } from '../session.ts'
 import type { Listed, ModelRow, Series, Usage } from '../shapes.ts'
 import { FailingModel } from '../ui/badges.tsx'
 import { Icon } from '../ui/icons.tsx'
@@ -113,7 +114,7 @@ function ModelList({ models }: { models: readonly ModelRow[] }) {
     },
     {
       head: 'Share',
-      unit: 'of credits',
+      unit: `of ${creditName()}`,
       kind: 'number',
       by: creditsOf,
       cell: (row) => <Share value={all > 0n ? creditsShare(row) : undefined} />,
@@ -205,7 +206,7 @@ function ModelPage({ models, id }: { models: readonly ModelRow[]; id: string }) 
             <Fact name="Longest answer">
               <Count value={model.max_output_tokens} /> tokens
             </Fact>
-            <Fact name="Share of credits">
+            <Fact name={`Share of ${creditName()}`}>
               <Share value={series && all > 0n ? shareOf(sumOfCredits(series), all) : undefined} />
             </Fact>
             <Fact name="Credits">
@@ -246,7 +247,7 @@ function Prices({ prices, version }: { prices: ModelRow['prices']; version: stri
     ...calls.map(([kind, price]) => ({ rate: undefined, label: `A call of ${kind.replaceAll('_', ' ')}`, price })),
   ]
   return (
-    <Panel title="Prices" unit="credits per million tokens">
+    <Panel title="Prices" unit={`${creditName()} per million tokens`}>
       <Table
         label="Prices"
         class="plain"

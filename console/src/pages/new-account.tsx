@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import { create, newOnce } from '../api/act.ts'
 import { refresh } from '../api/load.ts'
 import { go, pageHref } from '../location.ts'
+import { creditName } from '../session.ts'
 import type { Account, IssuedKey } from '../shapes.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { Field, FormFoot, FormRefusal, useForm } from '../ui/form.tsx'
@@ -47,7 +48,7 @@ export function NewAccount({ close }: { close(): void }) {
           label="Credit"
           inputMode="decimal"
           placeholder="10"
-          hint="credits at the start"
+          hint={`${creditName()} at the start`}
           readOnly={isMade}
           {...field('credit')}
         />

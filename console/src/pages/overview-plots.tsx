@@ -3,7 +3,7 @@ import { Plot, type Plotted } from '../plot/plot.tsx'
 import { tellCount, tellCredits, tellMs, tellPlotted, tellShare } from '../pure/format.ts'
 import { type Range, spanOfBucket } from '../pure/range.ts'
 import { sumOf, sumOfCredits, tokenKinds, valuesOf } from '../pure/usage.ts'
-import { zones } from '../session.ts'
+import { creditName, zones } from '../session.ts'
 import type { Dimension, Figures, Usage } from '../shapes.ts'
 import { Count } from '../ui/numbers.tsx'
 import { dashes, outcomeSeries, seriesOf } from './series.tsx'
@@ -49,10 +49,10 @@ export function OverviewPlots({ usage, path, outcomesPath, outcomes, before, by,
       <Plot
         {...frame}
         title="Credits"
-        unit={`credits ${per}, by ${by}`}
+        unit={`${creditName()} ${per}, by ${by}`}
         kind={isCompared || before ? 'lines' : 'bars'}
         series={spend}
-        total={`${total} credits`}
+        total={`${total} ${creditName()}`}
         tell={tellPlotted}
         csvPath={path}
       />

@@ -1,7 +1,7 @@
 import { withQuery } from '../api/ask.ts'
 import { useAgain, useList, useLoad, useSteady } from '../api/load.ts'
 import { hrefOf, pageHref, place, setQuery } from '../location.ts'
-import { me } from '../session.ts'
+import { creditName, me } from '../session.ts'
 import type { LedPerson, Listed, OwnExplanation, OwnRequest } from '../shapes.ts'
 import { Outcome, tellNoModel } from '../ui/badges.tsx'
 import { Select } from '../ui/form.tsx'
@@ -36,7 +36,14 @@ export const ownColumns: Column<OwnRequest>[] = [
   },
   { head: 'Ended', kind: 'fit', cell: ({ outcome, code }) => <Outcome outcome={outcome} code={code} /> },
   { head: 'Model', cell: ({ model, alias }) => model ?? alias ?? '–' },
-  { head: 'Cost', unit: 'credits', kind: 'number', cell: ({ credits }) => <Credits value={credits} /> },
+  {
+    head: 'Cost',
+    get unit() {
+      return creditName()
+    },
+    kind: 'number',
+    cell: ({ credits }) => <Credits value={credits} />,
+  },
 ]
 
 const allColumns: Column<OwnRequest>[] = [

@@ -6,7 +6,7 @@ import { dayIn, tellMonth } from '../pure/calendar.ts'
 import { readCredits, tellCount, tellCredits, tellPlotted } from '../pure/format.ts'
 import { spanOfBucket } from '../pure/range.ts'
 import { sumOf, sumOfCredits } from '../pure/usage.ts'
-import { reportingZone, zones } from '../session.ts'
+import { creditName, reportingZone, zones } from '../session.ts'
 import type { Listed, Me, OwnRequest, Usage } from '../shapes.ts'
 import { AccountState, Expires } from '../ui/badges.tsx'
 import { Away, Credits } from '../ui/numbers.tsx'
@@ -41,7 +41,7 @@ function OwnView({ me: { account, key, models, role } }: { me: Extract<Me, { kin
           <dd class={readCredits(account.balance) <= 0n ? 'figure bad' : 'figure'}>
             <Credits value={account.balance} />
           </dd>
-          <dd class="change">credits</dd>
+          <dd class="change">{creditName()}</dd>
         </div>
         <SpentThisMonth isPerson={key.person !== null} />
         <div class="tile">
@@ -49,7 +49,7 @@ function OwnView({ me: { account, key, models, role } }: { me: Extract<Me, { kin
           <dd class="figure">
             <Credits value={key.spent} />
           </dd>
-          <dd class="change">credits in all</dd>
+          <dd class="change">{creditName()} in all</dd>
         </div>
       </dl>
       <LastRequests />
@@ -92,9 +92,11 @@ function SpentThisMonth({ isPerson }: { isPerson: boolean }) {
   return (
     <div class="tile">
       <dt>{isPerson ? 'Spent by you, this month' : 'Spent this month'}</dt>
-      <dd class="figure">{told.data ? <Credits value={sumOfCredits(told.data.total)} /> : '–'}</dd>
+      <dd class="figure">
+        <Credits value={told.data && sumOfCredits(told.data.total)} />
+      </dd>
       <dd class="change">
-        credits in {tellMonth(month)}
+        {creditName()} in {tellMonth(month)}
         {told.data && `, ${tellCount(sumOf(told.data.total, 'requests'))} requests`}
       </dd>
     </div>
@@ -148,9 +150,9 @@ function OwnPlots() {
           <Plot
             {...frameOf(shown)}
             title="Credits"
-            unit={`credits per ${shown.bucket}, by model`}
+            unit={`${creditName()} per ${shown.bucket}, by model`}
             series={seriesOf(shown, 'credits', {})}
-            total={`${tellCredits(sumOfCredits(shown.total))} credits`}
+            total={`${tellCredits(sumOfCredits(shown.total))} ${creditName()}`}
             tell={tellPlotted}
           />
         )}

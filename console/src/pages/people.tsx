@@ -3,6 +3,7 @@ import { useList, useSteady } from '../api/load.ts'
 import { pageHref } from '../location.ts'
 import { readCredits } from '../pure/format.ts'
 import { sumOf, sumOfCredits } from '../pure/usage.ts'
+import { creditName } from '../session.ts'
 import type { LedPerson, Usage } from '../shapes.ts'
 import { Count, Credits } from '../ui/numbers.tsx'
 import { Empty, Shown } from '../ui/states.tsx'
@@ -67,7 +68,7 @@ export function People() {
                 cell: ({ id }) => <Known count={countOf(id, 'errors')} />,
               },
               {
-                ...{ head: 'Spent', unit: 'credits', kind: 'number' },
+                ...{ head: 'Spent', unit: creditName(), kind: 'number' },
                 by: ({ id }) => readCredits(figures.get(id)?.credits?.[0]),
                 cell: ({ id }) => {
                   const [spent = isComplete ? '0' : undefined] = figures.get(id)?.credits ?? []

@@ -10,7 +10,7 @@ import { readList } from '../pure/place.ts'
 import { spanOfBucket } from '../pure/range.ts'
 import { fits } from '../pure/request-filter.ts'
 import { sumOf } from '../pure/usage.ts'
-import { zones } from '../session.ts'
+import { creditName, zones } from '../session.ts'
 import type { Key, Listed, ModelRow, RequestRow, UpstreamState, Usage } from '../shapes.ts'
 import { Outcome } from '../ui/badges.tsx'
 import { CsvButton } from '../ui/csv-button.tsx'
@@ -100,7 +100,9 @@ const columns: Column<RequestRow>[] = [
   },
   {
     head: 'Cost',
-    unit: 'credits',
+    get unit() {
+      return creditName()
+    },
     kind: 'number',
     sorts: ['-credits', 'credits'],
     cell: ({ credits }) => <Credits value={credits} />,

@@ -4,7 +4,7 @@ import { Plot } from '../plot/plot.tsx'
 import { tellCredits, tellPlotted } from '../pure/format.ts'
 import { type RangeName, spanOfBucket } from '../pure/range.ts'
 import { sumOfCredits } from '../pure/usage.ts'
-import { zones } from '../session.ts'
+import { creditName, zones } from '../session.ts'
 import type { Dimension, Usage } from '../shapes.ts'
 import { Shown } from '../ui/states.tsx'
 import { usagePath, useFresh, useRange } from './figures.ts'
@@ -29,14 +29,14 @@ export function SpendPlot({
       {(shown) => (
         <Plot
           title="Spend"
-          unit={`credits per ${shown.bucket}, by ${by}, ${range.label.toLowerCase()}`}
+          unit={`${creditName()} per ${shown.bucket}, by ${by}, ${range.label.toLowerCase()}`}
           kind="bars"
           buckets={shown.buckets}
           bucket={shown.bucket}
           zones={zones()}
           completeUntil={range.endsNow ? shown.complete_until : undefined}
           series={seriesOf(shown, 'credits', {})}
-          total={`${tellCredits(sumOfCredits(shown.total))} credits`}
+          total={`${tellCredits(sumOfCredits(shown.total))} ${creditName()}`}
           tell={tellPlotted}
           csvPath={path}
           onPick={(at) =>

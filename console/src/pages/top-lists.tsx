@@ -2,6 +2,7 @@ import { useSteady } from '../api/load.ts'
 import { pageHref, setQuery } from '../location.ts'
 import type { Range } from '../pure/range.ts'
 import { labelOf, shareOf, sumOf, sumOfCredits } from '../pure/usage.ts'
+import { creditName } from '../session.ts'
 import type { Dimension, Usage } from '../shapes.ts'
 import { Count, Credits } from '../ui/numbers.tsx'
 import { Panel, Shown } from '../ui/states.tsx'
@@ -27,7 +28,7 @@ function Top({ range, filters, by, only, title, dimension, href }: TopProps) {
   const asked = { range: { ...range, bucket: 'all' as const }, by: dimension, top: 10, only: filters }
   const loaded = useSteady<Usage>(usagePath({ ...asked, measures: ['credits', 'requests'] }))
   return (
-    <Panel title={`Top ${title.toLowerCase()}`} unit={`by credits, ${range.label.toLowerCase()}`}>
+    <Panel title={`Top ${title.toLowerCase()}`} unit={`by ${creditName()}, ${range.label.toLowerCase()}`}>
       <Shown of={loaded} height={250}>
         {({ series, other }) => {
           const rows = series.map((one) => {

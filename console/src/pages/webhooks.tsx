@@ -1,5 +1,6 @@
 import { refresh, useAgain, useSteady } from '../api/load.ts'
 import { readCredits } from '../pure/format.ts'
+import { creditName } from '../session.ts'
 import type { Listed, WebhookRow } from '../shapes.ts'
 import { Icon } from '../ui/icons.tsx'
 import { Away, Count, Credits } from '../ui/numbers.tsx'
@@ -36,7 +37,7 @@ export function Webhooks() {
               },
               {
                 head: 'Below',
-                unit: 'credits',
+                unit: creditName(),
                 kind: 'number',
                 wide: true,
                 by: ({ below }) => below && readCredits(below),

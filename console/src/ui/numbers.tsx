@@ -9,7 +9,7 @@ import {
   tellShare,
   tellTime,
 } from '../pure/format.ts'
-import { viewerZone } from '../session.ts'
+import { creditName, viewerZone } from '../session.ts'
 
 /* Numbers in a page: short in the text, exact in the tooltip. */
 
@@ -17,7 +17,7 @@ import { viewerZone } from '../session.ts'
 export function Credits({ value }: { value: string | bigint | null | undefined }) {
   if (value === undefined) return <span class="none">…</span>
   const exact = typeof value === 'bigint' ? exactCredits(value) : value
-  return <span title={exact ? `${exact} credits` : undefined}>{tellCredits(value)}</span>
+  return <span title={exact ? `${exact} ${creditName()}` : undefined}>{tellCredits(value)}</span>
 }
 
 /** An amount or a balance of the ledger with every digit. */
