@@ -55,7 +55,7 @@ export type ErrorDetail = {
   reason?: string
   /** The field at the top level of the body, or the header, that caused the error (spec 7.3). */
   param?: string
-  /** Overrides the status of the table: for a model's 404 or 422, or for malformed HTTP (ruling R11). */
+  /** Overrides the status that belongs to the code: for a model's 404 or 422, or for malformed HTTP (ruling R11). */
   status?: number
   /** Whole seconds until a retry can succeed. The constructor limits them to 1…60 (ruling R6). */
   retryAfterSeconds?: number

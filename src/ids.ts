@@ -17,7 +17,10 @@ export function sha256Base62(text: string, length: number): string {
   return digits.slice(0, length)
 }
 
-/** Eight digits of base 62 as one number, which is still exact. Dividing once per digit takes three times as long. */
+/**
+ * The divisor that splits off eight digits of base 62 at once. The remainder is still an exact number. Dividing once
+ * per digit takes three times as long.
+ */
 const eightDigits = 62n ** 8n
 
 /** Returns the first ten hex characters of the text's SHA-256. They suffice to distinguish the names in one request. */
@@ -40,7 +43,7 @@ export function randomText(chars: number): string {
   return text
 }
 
-/** Random bytes in an id. Each gives two hex digits, except the last, which gives two bits of the variant. */
+/** The random bytes in an id. Nine give two hex digits each, and the last gives two bits of the UUID's variant. */
 const chanceBytes = 10
 
 /** Random bytes for 128 ids. They are drawn together, because drawing costs more than the rest of an id. */
@@ -49,7 +52,7 @@ let at = drawn.length
 /** The time of the last id, and its digits. A busy server makes several ids per millisecond. */
 let [lastMs, digits] = [0, '']
 
-/** Makes a request id: `req_` and a UUIDv7 without dashes. It is unique forever, and the ledger's key (ruling R5). */
+/** Makes a unique request id: `req_` and a UUIDv7 without dashes. The id is the ledger's key for debits (ruling R5). */
 export function newRequestId(): string {
   if (at === drawn.length) {
     randomFillSync(drawn)

@@ -26,7 +26,7 @@ export class Register<Value> {
   }
 
   set(id: string, value: Value): void {
-    // A new Map has no old table that keeps its entries alive.
+    // The values are copied into a new Map, which has no older table that would keep removed values in memory.
     if (++this.#added > addedMax && this.#added > 2 * this.size) {
       this.#values = new Map(this.#values)
       this.#added = 0
@@ -44,7 +44,7 @@ export class Register<Value> {
   }
 }
 
-/** After about this many additions, the values move to a new Map. */
+/** The values move to a new Map after more additions than this, if fewer than half of the added values are left. */
 const addedMax = 64
 
 /**

@@ -34,10 +34,10 @@ export type ApiKey = {
 
 /**
  * The limits of an account, a person or a line of keys (a key and its rotations), as the store last reported them. All
- * requests share one object.
+ * requests of the same account, person or line use the same object.
  */
 export type LiveBounds = KeyBounds & {
-  /** The id under which requests are counted: of the account, the person, or the line of keys (ruling R15). */
+  /** The id of the account, the person or the line of keys. Requests are counted under this id (ruling R15). */
   readonly scope: string
   /**
    * The spent part of the budget, as the store last reported it. A store that several servers share is queried instead.
@@ -83,7 +83,7 @@ export interface Directory {
    * @throws StoreSilent if the store does not answer. Whether the key is valid is then unknown (ruling C5).
    */
   findKey(digest: string): Promise<ApiKey | undefined>
-  /** Brings memory up to date with the store. May do nothing if the store decides about credit. @throws StoreSilent */
+  /** Brings memory up to date with the store. No effect in some stores that decide about credit. @throws StoreSilent */
   readAgain?(): Promise<void>
   /** Finds an account in memory only. */
   findKnownAccount(id: string): Account | undefined

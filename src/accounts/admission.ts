@@ -70,8 +70,8 @@ export type Entered = Disposable & {
    */
   judge(): Promise<AdmissionRefusal | undefined>
   /**
-   * Ends the checks of the request. A request that ends before `admit` or `judge` still uses its place in the rate
-   * window (ruling R1). An admitted request ends with its release.
+   * Ends the checks of the request, whatever their result. If neither `admit` nor `judge` was called, the request still
+   * takes its place in the rate window (ruling R1). The hold of an admitted request stays until `release`.
    */
   [Symbol.dispose](): void
 }
@@ -107,7 +107,7 @@ export type Standing = {
 
 export type AdmissionOptions = {
   balances: Pick<Balances, 'get'>
-  /** The unspent part of each budget. */
+  /** Tells the limits of keys, people and accounts, and what is left of each budget. */
   bounds: Pick<BoundsBook, 'left' | 'of'>
   /** Returns the current rate windows of accounts. A reload may replace them. */
   windows(): Windows
@@ -210,7 +210,7 @@ type KeyPlace = WindowPlace & { why?: 'rate' | 'person_rate' | 'key_rate' }
 /** A rate window with its own limit, and the refusal to return if it is full. */
 type LimitedScope = { why: 'person_rate' | 'key_rate'; scope: string; rate: number }
 
-/** Lists the limited windows in the order in which they may refuse. */
+/** Lists the limited rate windows of the person and of the key. The first full window in the list refuses. */
 function limitedBy(person: LiveBounds | undefined, key: LiveBounds | undefined): LimitedScope[] {
   const limited: LimitedScope[] = []
   const add = (why: LimitedScope['why'], bounds: LiveBounds | undefined) => {

@@ -27,8 +27,8 @@ export type Archive = {
   month: string
   timeZone: string
   /**
-   * The beginning of the month, or the time of the oldest entry if that is earlier. An older entry can occur, because
-   * an account's last entry stays in the store when its month is archived. A later archive may then hold it.
+   * The beginning of the month, or the time of the oldest entry if that is earlier. An older entry was the last entry
+   * of its account when its own month was archived. It stayed in the store, so a later archive can hold it.
    */
   fromMs: number
   untilMs: number
@@ -62,7 +62,7 @@ export type Seal = {
   postedMs: number
 }
 
-/** The sums of a seal's entries for a key and a person. An empty text means no key or no person. */
+/** The sums of one key and one person over the entries of a seal. An empty text means no key or no person. */
 export type SealedSums = { keyId: string; person: string; sums: Record<SumColumn, bigint> }
 
 /** A row of the index of an archive: one for each archived entry. `id` is made from its request id or reference. */
@@ -92,14 +92,14 @@ export class DigestSum {
   }
 }
 
-/** Formats a sealed row for its digest. */
+/** Returns the text of a sealed row from which its digest is computed. */
 export function sealText(seal: Seal): string {
   const { accountId, month, fromSeq, toSeq, creditedNanos, debitedNanos, balanceNanos } = seal
   const fields = [accountId, month, fromSeq, toSeq, creditedNanos, debitedNanos, balanceNanos]
   return ['seal', ...fields, seal.firstDigest, seal.lastDigest, seal.postedMs].map((value) => field(value)).join('')
 }
 
-/** Formats the sums of a sealed row for their digest. */
+/** Formats the sums of one key and person in a sealed row, as input for their digest. */
 export function sumsText(accountId: string, month: string, { keyId, person, sums }: SealedSums): string {
   const fields = ['sums', accountId, month, keyId, person, ...sumColumns.map((column) => sums[column])]
   return fields.map((value) => field(value)).join('')
@@ -141,7 +141,7 @@ export function createSealedSums() {
   }
 }
 
-/** Returns the archives whose entries are away and may count in a time span. Both bounds may be left out. */
+/** Returns the archives of a time span whose entries the store may lack. Both bounds of the span may be left out. */
 export function findAway(archives: readonly Archive[], sinceMs = 0, untilMs = Number.POSITIVE_INFINITY): Archive[] {
   return archives.filter((one) => isAway(one) && sinceMs < one.untilMs && untilMs > one.fromMs)
 }

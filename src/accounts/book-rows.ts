@@ -27,7 +27,7 @@ export type KeyRow = BookRow<'keys'> & {
   personName: string | undefined
   scope: string
   bounds: KeyBounds
-  /** The amount that counts against the key's budget, in the period of the last entry. Undefined without a budget. */
+  /** The part of the key's budget that is spent in the budget period of the last entry. Undefined without a budget. */
   spend: Spend | undefined
   /** The limits of the key's person over all their keys, and what these keys have spent and hold (ruling Y20). */
   personBounds: PersonBounds
@@ -67,7 +67,7 @@ export type AccountPage = {
   /** Only accounts with these ids. */
   ids?: readonly string[] | undefined
   externalId?: string | undefined
-  /** Only accounts whose plan is not in this list. */
+  /** Only accounts that have a plan which is not in this list. */
   otherPlans?: readonly string[] | undefined
   /** The sort order. `created` lists the oldest first. */
   sort: (typeof accountSorts)[number]
@@ -94,7 +94,7 @@ export type KeyPage = {
   /** The beginning of the label, of the visible characters or of the id, in lower or upper case. */
   q?: string | undefined
   state?: KeyState | undefined
-  /** Only keys of another gateway. */
+  /** Whether to return only keys that were imported from another gateway. */
   isForeign?: boolean | undefined
   externalId?: string | undefined
   /** Whether to leave out the keys of people's sessions. */
@@ -107,7 +107,7 @@ export type KeyPage = {
   limit: number
 }
 
-/** The most keys that a search by label returns. A filter refuses a label that more keys have. */
+/** The most keys that a search by label returns. If more keys have the label, a filter by this label is refused. */
 export const keysNamedMax = 1_000
 
 /** A row as a database returns it, by column name. */
@@ -152,8 +152,8 @@ export function readSpent({ budget, from_ms, until_ms, spent }: StoreRow): Spend
 }
 
 /**
- * Counts of stored data of kinds that the second release of triwire does not know. @property isClosed whether that
- * release refuses the store, because entries have a digest of form 3 (chain.ts)
+ * How much data the store has of each kind that the second release of triwire does not know. @property isClosed whether
+ * that release refuses the store, because entries have a digest of form 3 (chain.ts)
  */
 export type NewerContent = {
   [Name in

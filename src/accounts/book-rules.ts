@@ -38,7 +38,7 @@ export type ChangeScope = {
   accountName?: string
   /** Keys by their ids or first characters. */
   key?: string
-  /** The credit that was booked with this reference, of any account. */
+  /** The reference of a credit. The credit is searched for in all accounts. */
   reference?: string
   /** Operators by id or name, including revoked ones. */
   operator?: string
@@ -47,7 +47,7 @@ export type ChangeScope = {
    * until the change ends.
    */
   grants?: { accountId: string; base: GrantBase | undefined }
-  /** The zone by whose days reports and budgets are counted. It cannot change until this change ends. */
+  /** The time zone whose days reports and budgets use. It cannot change until this change ends. */
   reporting?: true
   /** The change writes an entry, so it needs `clock`: the facts about the clock that dates entries. */
   isDated?: true
@@ -62,15 +62,13 @@ export type ChangeScope = {
   ahead?: true
   /** A session by its digest. */
   session?: string
-  /** Digests of keys that may already exist. */
+  /** Digests of keys. The facts name those that exist already. */
   digests?: readonly string[]
-  /** References of credits that may already be booked. */
+  /** References of credits. The store finds which of them are already booked. */
   references?: readonly string[]
   /** An earlier creation by the same actor with the same idempotency key. */
   once?: { actor: string; key: string }
-  /**
-   * The grant of a program's sign-in, with its account. If the change names an account, that account is read instead.
-   */
+  /** The grant of a program's sign-in, and the account that the change names, or else the grant's account. */
   oauthGrant?: { id: string } | { digest: string }
   /** A session with its key, account and person. */
   signIn?: SessionName
@@ -87,7 +85,7 @@ export type Facts = {
   isForeignRotated?: boolean
   credit: { accountId: string; amountNanos: bigint } | undefined
   operators: readonly BookRow<'operators'>[]
-  /** The digests and references of the scope that already exist. */
+  /** The digests and references that the change asked about and that already exist in the store. */
   digests?: ReadonlySet<string> | undefined
   references?: ReadonlySet<string> | undefined
   persons: readonly PersonRow[]
@@ -96,12 +94,12 @@ export type Facts = {
   accounts: readonly AccountRow[]
   ahead?: readonly AheadAccount[]
   aheadBudgets?: readonly { accountId: string; scope: string; per: Budget['per'] }[]
-  /** The grants of the accounts in `ahead`, by their references. */
+  /** The references of the grants of each account in `ahead` that has grants. */
   aheadGrants?: readonly { accountId: string; references: readonly string[] }[]
   made: Made | undefined
   session?: BookRow<'sessions'> | undefined
   grants: { taken: ReadonlySet<string>; spentNanos: bigint } | undefined
-  /** `servers`: the names of the servers that use the store now. Empty for a file, whose lock keeps servers out. */
+  /** The zone of reports, and the servers that use the store now. A file has none, since its lock keeps them out. */
   reporting: { timeZone: string; isRecorded: boolean; servers: readonly string[] } | undefined
   /** The store's present time. It decides in which window a debit counts, because the caller's clock may differ. */
   nowMs: number
@@ -126,9 +124,9 @@ export type BookWrite =
       createdMs?: number
       effectiveMs?: number
     }
-  /** Moves entries of an account to the times that a correction states. `toSeq` is the number of the correction. */
+  /** Moves a range of entries to the times at which they count after a correction, whose number is `toSeq`. */
   | { kind: 'shift_entries'; accountId: string; fromSeq: number; toSeq: number; nowMs: number; shiftMs: number }
-  /** Computes the figures for reports again. Sets back the moment of the last head if that is ahead of the clock. */
+  /** Computes the figures for reports again. If the last head (a digest) is ahead of the clock, sets its time back. */
   | { kind: 'count_anew'; nowMs: number }
   | { kind: 'insert_key'; accountId: string; key: KeyRow }
   | { kind: 'set_key'; accountId: string; keyId: string; fields: Partial<KeyRow> }
@@ -163,17 +161,17 @@ export type BookWrite =
   | { kind: 'post_audit'; row: NewAuditRow; nowMs: number }
 
 /**
- * The spending of a window before its row is written: `spentNanos` is the sum of entries up to and including
- * `throughSeq`. The store adds the entries after `throughSeq`. If `throughSeq` is undefined, the key is new and has no
- * entries, so nothing is added.
+ * The spending of a budget's window, from which the store makes the window's row. `spentNanos` is the sum of the
+ * entries up to and including `throughSeq`. The store adds later entries. If `throughSeq` is undefined, the key is new
+ * and has no entries, so nothing is added.
  */
 export type SpendBase = { spentNanos: bigint; throughSeq: number | undefined }
 
 export type NewCredit = Extract<BookWrite, { kind: 'post_credit' }>
 
 /**
- * Groups writes, in order. Consecutive credits of one account form one step and are posted together. Warnings compare
- * the balance before the step with the balance after it.
+ * Groups writes, in order. Consecutive credits of one account form one step and are posted together. So a warning
+ * compares the balance before all of these credits with the balance after them.
  */
 export function stepsOf(writes: readonly BookWrite[]): (NewCredit[] | Exclude<BookWrite, NewCredit>)[] {
   const steps: ReturnType<typeof stepsOf> = []
@@ -197,13 +195,13 @@ type Decision<T> = {
   result: T
   /** The record for the audit trail, if something is written. */
   trail?: Trail
-  /** Whether the audit trail records the act even without writes, because the act takes effect elsewhere. */
+  /** Whether the audit trail records an act without writes, because the act takes effect outside of the books. */
   isAct?: boolean
 }
 
 export type BookChange<T> = {
   about: ChangeScope
-  /** Pure: depends on the facts alone. @throws BookError, in which case nothing is written. */
+  /** Decides from the facts alone, without side effects. @throws BookError, in which case nothing is written */
   decide(facts: Facts): Decision<T>
 }
 
@@ -241,7 +239,7 @@ export function createAccount(
   }
 }
 
-/** Returns the write that starts the budget of a new key, account or person, of which nothing is spent yet. */
+/** Returns the write that starts a budget with nothing spent, for a new key, account or person. */
 export function beginSpend(accountId: string, scope: string, { per }: Budget, calendar: Calendar, { nowMs }: Facts) {
   const span = spanOf(calendar, per, nowMs)
   return [{ kind: 'set_spend' as const, accountId, scope, ...span, spentNanos: 0n, throughSeq: undefined }]
@@ -300,7 +298,7 @@ export function whatDiffers(
 /** A row that may have a budget: a key, an account or a person. */
 type Spender = { bounds: { budget: Budget | undefined }; spend: Spend | undefined }
 
-/** Makes the writes that start or stop counting after a budget was changed. Also sets `after.spend`. */
+/** Makes the writes by which the store begins or stops to sum the spend of a changed budget. Sets `after.spend` too. */
 export function moveSpend(
   of: { accountId: string; scope: string },
   after: Spender,
@@ -403,8 +401,8 @@ export function revokeKey(idOrPrefix: string, nowMs: number): BookChange<KeyRow>
 }
 
 /**
- * Changes a key. Bounds are changed for all keys that the key replaced by rotation, or that replaced it. Label and
- * expiry are changed only for this key.
+ * Changes a key. New bounds apply to the whole line of keys: the key, its predecessors and its successors by rotation.
+ * A new label or expiry applies only to this key.
  * @param calendar of the reporting zone, because budgets follow its days
  */
 export function updateKey(
@@ -421,8 +419,8 @@ export function updateKey(
       if (typeof wishes.label === 'string') checkLabel(wishes.label, accountId)
       refuseStale(versionOfKey(key), version, keyId)
       const result: KeyRow = { ...key, bounds: keyBounds.after(key.bounds, withPerson(wishes, facts, accountId)) }
-      // The person of a session's key cannot change. Through this key, the person's limits apply to the session, and
-      // signing out ends it.
+      // The person of a session's key cannot change. The person's limits apply to the session through this key, and the
+      // session ends when this person signs out.
       if (key.session !== undefined && result.bounds.person !== key.bounds.person)
         throw new BookError('key_of_session', keyId)
       if (wishes.label !== undefined) result.label = wishes.label ?? undefined
@@ -451,7 +449,7 @@ function withPerson(wishes: KeyWishes, facts: Facts, accountId: string): KeyWish
   return typeof person === 'string' ? { ...wishes, person: personOfKey(facts, person, accountId) } : wishes
 }
 
-/** Whether the spending of a budget must be summed from the ledger, as none is recorded for the budget's window. */
+/** Whether a budget's spending must be summed from the ledger, because no sum is recorded for the budget's window. */
 export function beginsAnew({ bounds, spend }: Spender, budget: Budget): boolean {
   return bounds.budget === undefined || bounds.budget.per !== budget.per || spend === undefined
 }
@@ -510,12 +508,12 @@ function endsOf(
 ): Pick<KeyRow, 'expiresMs' | 'ownExpiresMs'> {
   const { id, label, revokedMs, expiresMs, ownExpiresMs } = key
   if (revokedMs !== undefined) throw new BookError('key_revoked', id)
-  // A foreign key that was not rotated has no grace period. An operator may move its expiry. That does not change the
-  // expiry that a successor will get.
+  // A key of another gateway that was not rotated has no grace period. An operator may move its expiry. The expiry that
+  // a successor will get stays the same.
   if (key.origin !== undefined && !isForeignRotated) return { expiresMs: wishedMs, ownExpiresMs }
   if (key.origin === undefined && (expiresMs === undefined || expiresMs === ownExpiresMs)) {
-    // Marks the earlier expiry as fixed. Otherwise the expiry would move when the identity provider next confirms the
-    // person (src/accounts/sign-in/own-keys.ts).
+    // If an operator shortens the life, `ownExpiresMs` keeps the later end. That marks the earlier end as fixed. If it
+    // were not fixed, the provider's next confirmation of the person would move it (src/accounts/sign-in/own-keys.ts).
     const isShortened = label?.startsWith(ownKeyMark) && expiresMs !== undefined && (wishedMs ?? expiresMs) < expiresMs
     return { expiresMs: wishedMs, ownExpiresMs: isShortened ? expiresMs : wishedMs }
   }

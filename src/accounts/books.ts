@@ -202,7 +202,7 @@ export interface Books extends BookReadings {
    * @returns whether it was due
    */
   grant(accountId: string): Promise<boolean>
-  /** Creates a key. @param wishes its label and bounds, which its successors keep */
+  /** Creates a key. @param wishes the label and bounds of the key; successors of the key keep them */
   createKey(account: string, wishes?: KeyWishes): Promise<IssuedKey>
   /** Lists the keys of an account, or of all accounts by default. */
   listKeys(account?: string): Promise<KeyRow[]>
@@ -240,7 +240,7 @@ export interface Books extends BookReadings {
    */
   rezone(timeZone: string): Promise<ZoneChange>
   /**
-   * Creates an operator. The token is shown only once. No two operators that are not revoked may have the same name.
+   * Creates an operator, whose name must differ from those of all unrevoked operators. The token is shown only once.
    */
   createOperator(name: string, role: OperatorRole, expiresMs: number): Promise<IssuedOperator>
   /** Revokes an operator for good, with all sessions that were opened by the operator's token. */
@@ -293,8 +293,8 @@ export interface Books extends BookReadings {
   /** Confirms that the store's clock is right now (ruling Y15). The audit trail records the confirmation. */
   confirmClock(): Promise<{ time: string }>
   /**
-   * Corrects the times of all entries that are dated ahead of the clock (amends ruling C15). @param lastMs the time at
-   * which the last moved entry will count, see `correctTimes`
+   * Corrects the times of all entries that are dated ahead of the clock (amends ruling C15).
+   * @param lastMs the time at which the last of the moved entries will count, see `correctTimes`
    */
   correctAhead(lastMs: number): Promise<Correction>
   /** Adds a record to the audit trail for an act that changes nothing in the books. */
@@ -341,7 +341,7 @@ export interface BookStore {
    * entries have may be missing, as long as reports leave these entries out.
    */
   listModels(): Promise<string[]>
-  /** Returns the zone whose days the figures for reports follow, and the time from which figures are kept. */
+  /** Returns the time zone of the days in reports, and the time from which figures for reports are kept. */
   readUsageState(): Promise<UsageState>
   /** Returns how many of the ledger's entries are folded into figures for reports. */
   readFolding(): Promise<FoldProgress>
@@ -360,11 +360,11 @@ export interface BookStore {
    * people are left out.
    */
   namePersons(ids: readonly string[]): Promise<ReadonlyMap<string, { id: string; name: string }>>
-  /** Returns, for each given key, the first key of its line. Given keys that are themselves the first are left out. */
+  /** Returns, for each given key that is a successor, the first key of its line (a key with its successors). */
   findLines(keys: readonly string[]): Promise<ReadonlyMap<string, string>>
   /**
-   * Returns the given lines in which at least one key was made by this gateway and is not revoked. A line is given by
-   * the id of its first key.
+   * Returns those of the given lines that have a valid key from this gateway: made here and not revoked. A line (a key
+   * with its successors) is given by the id of its first key.
    */
   findRotated(scopes: readonly string[]): Promise<ReadonlySet<string>>
   /** Lists the ids of all keys of a line (a key with its successors). */
@@ -374,8 +374,8 @@ export interface BookStore {
   /** Computes the head (the digest of all entries) that `audit` would have made at a past moment. */
   makeHead(momentMs: number): Promise<string>
   /**
-   * Returns the head that the stored statements of a month have in common. Undefined if they were made for another time
-   * zone.
+   * Returns the head (the digest of all entries) that all stored statements of a month contain. Undefined if there are
+   * none, or if they were made for another time zone.
    */
   findHead(month: string, timeZone: string): Promise<string | undefined>
   /** Returns the header of a closed month's statement. */
@@ -383,8 +383,8 @@ export interface BookStore {
   /** Stores a header for good. @returns the header that is now stored, which is the earlier header if there was one */
   keepHeader(accountId: string, month: string, header: StatementHeader): Promise<StatementHeader>
   /**
-   * Ranks accounts or keys by spending, highest first. Equal amounts are sorted by id. Like `readUsage`, it omits
-   * unfolded entries while there are too many.
+   * Ranks accounts or keys by spending, highest first. Equal amounts are sorted by id. While too many entries are
+   * unfolded, they do not count, as in `readUsage`.
    */
   rankSpent(ranking: SpendRanking): Promise<RankedSpend[]>
   /** Returns the total cost of a key in nano-credits, minus the amounts given back. */
@@ -392,8 +392,8 @@ export interface BookStore {
   /** Verifies the ledger. Returns findings in words. An empty list means that the books are right. */
   verify(options: VerifyOptions): Promise<string[]>
   /**
-   * Verifies the ledger. Without findings, it also makes a head of the entries it read and stores the head's moment
-   * (ruling C15).
+   * Verifies the ledger. If nothing is wrong, it also makes a head (a digest of all entries that it read), and stores
+   * the head's moment (ruling C15).
    */
   audit(options: VerifyOptions): Promise<Audited>
   findPersons(asked: readonly string[]): Promise<PersonRow[]>
@@ -402,16 +402,16 @@ export interface BookStore {
   /** Lists sessions of people, the newest first. */
   pageSessions(page: SessionPage): Promise<ListedSession[]>
   findOauthGrant(by: { id: string } | { digest: string } | { user_digest: string }): Promise<GrantRow | undefined>
-  /** Sets the limits at which the store warns from now on (ruling X15), whichever server posts the entry. */
+  /** Sets the limits for warnings from now on (ruling X15). They apply to the entries that any server posts. */
   watch(what: Watched): Promise<void>
   /** Takes warnings that are due. No other server can take these warnings for `leaseMs`. */
   takeWarnings(leaseMs: number, limit: number): Promise<StoredWarning[]>
   /** Records the result of sending a warning. @param next undefined if the warning need not be sent again */
   settleWarning(id: string, next: { tries: string; afterMs: number } | undefined): Promise<void>
   /**
-   * Records the list of needs that a server finds now (src/store/sql/needs.ts).
-   * @param isTelling whether new lines are sent to webhooks @returns the time since when each line has been listed, in
-   *   Unix milliseconds
+   * Records the needs that a server finds now: things that an operator should act on (src/store/sql/needs.ts).
+   * @param isTelling whether new needs are sent to webhooks
+   * @returns when each need began, in Unix milliseconds, by id
    */
   noteNeeds(needs: readonly NoticedNeed[], isTelling: boolean): Promise<ReadonlyMap<string, number>>
   /** Lists entries that are dated ahead of the clock and that no correction names. */
@@ -433,9 +433,9 @@ export interface BookStore {
   readNowMs(): Promise<number>
   findAccount(idOrName: string): Promise<AccountRow | undefined>
   listKeys(accountId?: string): Promise<KeyRow[]>
-  /** Sums what the keys of a scope have spent in the span, up to the present last entry of their account. */
+  /** Sums what the keys of a scope have spent in a time span, up to the last entry that their account has now. */
   sumSpend(of: SpendScope & TimeSpan): Promise<SpendBase>
-  /** Sums what each person id in the entries of an account has spent in the span. */
+  /** Sums what was spent in a time span, for each person id in the entries of an account. */
   sumPersons(of: { accountId: string } & TimeSpan): Promise<Pick<PersonSums, 'spent' | 'throughSeq'>>
   /**
    * Finds the last monthly grant of an account. If the grant lapses, sums how much of it was spent. Undefined if there
@@ -525,7 +525,7 @@ export function createBooks(
     }
   }
 
-  /** Makes a change. If the change lacks sums, they are read while nothing is locked, and the change is made again. */
+  /** Tries a change. If it lacks sums, it writes nothing. The sums are read without a lock, and it is tried again. */
   async function counting<T>(make: (counted: PersonCounting) => BookChange<T | Uncounted>): Promise<T> {
     const sums = new Map<string, PersonSums>()
     const keyOf = ({ accountId, per }: UncountedBudget) => `${accountId} ${per}`
@@ -548,8 +548,8 @@ export function createBooks(
   }
 
   /**
-   * Sums spending before anything is locked, because this may take long. A budget without a period covers everything
-   * that its key or account has ever spent.
+   * Sums the spending for a budget, before anything is locked, because the sum may take long. A budget without a period
+   * covers everything that its key or account has ever spent.
    */
   async function sumBefore(of: Parameters<typeof beginsAnew>[0] & SpendScope, budget: Budget | null | undefined) {
     if (!budget || !beginsAnew(of, budget)) return undefined
@@ -621,8 +621,8 @@ function ownerOfSession(whose: Principal): { operatorId: string; expiresMs: numb
 }
 
 /**
- * Finds the operator or key owner to whom a shown text belongs. A bearer token belongs to an operator or to the command
- * line, or it is a key. A cookie stands for an operator or a key.
+ * Finds the operator or the key owner who presents a token or a cookie. A bearer token is a key, or it belongs to an
+ * operator or to the command line. A cookie stands for an operator or a key.
  */
 async function findPrincipal(
   store: BookStore,
@@ -653,7 +653,7 @@ function asOperator(row: OperatorRow | undefined, nowMs: number): Principal | un
   return { kind: 'operator', actor: `operator:${name}`, name, role: roleOf(row), expiresMs, operatorId: id }
 }
 
-/** Returns the person of a session who has signed in at the provider. Undefined if the person was erased. */
+/** Returns the person who signed in for a session, as operator or key's owner. Undefined for an erased person. */
 async function asPerson(
   store: BookStore,
   { personId, keyId, role, expiresMs }: SessionRow & { personId: string },

@@ -15,7 +15,7 @@ export type BoundWishes<B> = { [Name in keyof B]?: B[Name] | null }
 
 type Forms<B> = { readonly [Name in keyof B]: BoundForm<NonNullable<B[Name]>> }
 
-/** Makes all functions for the bounds of one kind of row, from a table with one form for each bound. */
+/** Makes the functions that read, write and show the bounds of one kind of row. @param forms the form of each bound */
 export function createBounds<B extends object>(forms: Forms<B>) {
   const rows = Object.entries(forms) as [keyof B, BoundForm<unknown>][]
   const ofEach = (make: (name: keyof B, form: BoundForm<unknown>) => unknown): B =>

@@ -16,8 +16,8 @@ export type Budget = { nanos: bigint; per: BudgetPeriod | undefined }
 export type TimeSpan = { fromMs: number; untilMs: number }
 
 /**
- * The amount that all keys of a line have spent in one window, by the ledger's entries. The window is that of the
- * line's last entry. The first entry in a later window starts a new amount.
+ * The amount spent from one budget in one window, by the ledger's entries. All keys of a line share one budget. The
+ * window is that of the last entry. The first entry in a later window starts a new amount.
  */
 export type Spend = TimeSpan & { spentNanos: bigint }
 

@@ -186,7 +186,7 @@ export function isTimeZone(name: string): boolean {
 
 type ReadOffset = (ms: number) => number
 
-/** The offset readers of the zones in use. They are kept because opening one takes some milliseconds. */
+/** For each zone in use, a function for its offset. The functions are kept, because making one takes some ms. */
 const opened = new Map<string, ReadOffset>([['UTC', () => 0]])
 const openedMax = 100
 
@@ -216,8 +216,9 @@ function floorTo(ms: number, unitMs: number): number {
 }
 
 /**
- * Finds the first moment at which `isSo` holds. @param before a moment at which it does not hold @param behind a later
- * moment at which it holds
+ * Finds the first moment at which `isSo` is true.
+ * @param before a moment at which `isSo` is false
+ * @param behind a later moment at which `isSo` is true
  */
 function firstWhere(before: number, behind: number, isSo: (ms: number) => boolean): number {
   let [no, yes] = [before, behind]

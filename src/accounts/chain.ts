@@ -107,8 +107,8 @@ export function digestEntry(row: ChainedRow, previous: string | null): string {
 }
 
 /**
- * Computes the same digest from values in the order of `entryKinds`. Reading each value by name would take as long as
- * the hash.
+ * Does the same as `digestEntry`, with values in the order of `entryKinds`. Reading each value by name would take as
+ * long as the hash.
  */
 export function digestValues(values: readonly unknown[], previous: string | null): string {
   let count = values.length
@@ -134,14 +134,14 @@ export function formOf(row: { readonly [Column in LaterColumn]?: unknown }): '1'
   return row.calls === null || row.calls === undefined ? '1' : '2'
 }
 
-/** Formats the end of a digest's input: the columns that form 2 or 3 adds to those of form 1. */
+/** Formats the last part of a digest's input. It has the columns that only forms 2 and 3 (newer layouts) contain. */
 export function formatLater(row: { readonly [Column in LaterColumn]?: unknown }, form: string): string {
   let text = form === '1' ? '' : field(row.calls)
   if (form === '3') for (const column of detailColumns) text += field(row[column])
   return text
 }
 
-/** Formats a digest's input without the entry's place in the chain. The database assigns the place and adds it. */
+/** Formats the middle of a digest's input. The database assigns the entry's place in the chain, and adds it. */
 export function formatContent(row: { readonly [column: string]: unknown }): string {
   let text = ''
   for (const column of contentColumns) text += field(row[column])
@@ -165,7 +165,7 @@ export function field(value: unknown, isAscii = false): string {
 /** A head of the ledger. It covers all entries that were posted up to a moment. */
 export type Head = {
   momentMs: number
-  /** Covers field(account id) and field(last digest at the moment) of each account, in the byte order of the ids. */
+  /** A digest over field(account id) and field(last digest at the moment) of each account, in the byte order of ids. */
   hash: string
 }
 
@@ -195,13 +195,13 @@ export class HeadHash {
   #accountId: string | undefined
   #last: string | null = null
   readonly #cutMs: number | undefined
-  /** The account's last digest up to `#cutMs`. Used if the account has no correction entry of that moment. */
+  /** The account's last digest up to `#cutMs`. Used for an account without a correction entry of that moment. */
   #lastBeforeCut: string | null = null
   #isCut = false
 
   /**
-   * @param cutMs the moment of a correction, for a head that was made before the correction by a clock that was ahead.
-   *   Such a head covers no entry that was posted after the correction.
+   * @param cutMs the moment of a correction, if the head was made before the correction by a clock that was ahead. Such
+   *   a head covers no entry that was posted after the correction.
    */
   constructor(momentMs: number, cutMs?: number) {
     this.momentMs = momentMs
@@ -209,15 +209,15 @@ export class HeadHash {
   }
 
   /**
-   * Adds the next entry. @param correctedMs the moment of the correction, if the entry is a correction. A head that is
-   * made after this moment covers the correction and all entries before it, whatever their posting times are (amends
-   * ruling C15).
+   * Adds the next entry. @param correctedMs the moment of the correction, if the entry is one. A head (a digest of all
+   * entries up to a moment) that is made later covers the correction and all entries before it. Their posting times do
+   * not matter then (amends ruling C15).
    */
   note(accountId: string, postedMs: number, digest: string, correctedMs?: number): void {
     if (accountId !== this.#accountId) this.#endAccount()
     this.#accountId = accountId
-    // In its account, a correction comes after all entries that it names. So the head covers neither the correction nor
-    // any later entry of the account.
+    // A head before the correction at `cutMs` covers neither this correction nor later entries of the account. The
+    // entries that the correction names come before it.
     if (correctedMs !== undefined && correctedMs === this.#cutMs) this.#isCut = true
     const fromMs = Math.min(postedMs, correctedMs ?? postedMs)
     if (this.#isCut || fromMs > this.momentMs) return
@@ -250,9 +250,9 @@ export function postedMs(nowMs: number, previousMs: number, headMs: number): num
 const aheadMax = 86_400_000
 
 /**
- * Checks the moment of the last head; all later entries are posted after it (ruling C15). If the moment is missing,
- * nothing separates the entries that the head covers from later entries. If the moment is far ahead of the clock, later
- * entries are dated ahead too.
+ * Checks the time of the last head (a digest of all entries). Later entries are posted after this time (ruling C15). If
+ * the time is missing, nothing separates the entries that the head covers from later entries. If the time is far ahead
+ * of the clock, later entries are dated ahead too.
  * @param place the ledger's name for people
  */
 export function* findWrongMoment(place: string, momentMs: bigint | undefined, nowMs: number): Iterable<string> {

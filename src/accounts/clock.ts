@@ -10,8 +10,8 @@ import { formatTime } from './calendar.ts'
 /** How far the wall clock may drift from the steady clock, or be before the newest entry, in ms. */
 export const apartMaxMs = 3_600_000
 /**
- * For this long after the newest entry or confirmation, in ms, a clock is accepted without a new confirmation. The
- * limit applies at a start and at the command line.
+ * At a start and on the command line, a clock is accepted for this long after the newest entry or confirmation, in ms.
+ * After that, an operator must confirm the clock again.
  */
 const restMaxMs = 366 * 86_400_000
 /** How often the store is read, in ms: normally, and while the clock is in doubt. */
@@ -27,7 +27,7 @@ export type ClockFacts = {
   nowMs: number
   /** When the newest entry was posted; undefined if there is no entry. */
   newestMs: number | undefined
-  /** The last time that an operator confirmed, with the number of its record in the audit trail. */
+  /** The time that an operator confirmed last, and the number of this confirmation in the audit trail. */
   confirmed: { seq: number; atMs: number } | undefined
 }
 
@@ -40,14 +40,14 @@ const problems = {
 
 /**
  * The state of a clock, as the store's thread reports it.
- * @property problem with `moved` or `rest`, no entry may be dated. `ahead` means that the newest entry is ahead of the
- *   clock, which is only reported.
+ * @property problem with `moved` or `rest`, the clock is in doubt, so no entry may be dated. `ahead` means that the
+ *   newest entry is ahead of the clock, which is only reported.
  * @property offsetMs wall time minus steady time, measured when the clock was accepted at a start or confirmed
  */
 export type ClockNews = ClockFacts & {
   problem: keyof typeof problems | undefined
   offsetMs: number | undefined
-  /** The least time in ms by which this server's clock is ahead of the store's. Undefined if both use one clock. */
+  /** How many ms this server's clock is surely ahead of the store's; negative if it is late. Undefined with one clock. */
   aheadMs?: number
 }
 
@@ -55,8 +55,8 @@ export type ClockNews = ClockFacts & {
 const differsMs = 5_000
 
 /**
- * Whether the time since the newest entry puts a clock in doubt, if no server watches it. An empty store needs no
- * confirmation.
+ * Whether so much time has passed since the newest entry that an operator must confirm the clock. This applies if no
+ * server watches the clock. An empty store needs no confirmation.
  */
 export function isPastRest({ nowMs, newestMs = nowMs, confirmed }: ClockFacts): boolean {
   // A confirmed time that is later than now does not count, because the clock was set back after the confirmation.
@@ -75,15 +75,15 @@ export function isNear(nowMs: number, expectedMs: number): boolean {
 }
 
 /**
- * Compares a wall clock with a steady clock. `believes` is called before each entry is dated. `judge` gets the store's
- * facts whenever `isDue` is true.
+ * Decides whether a wall clock is right, by a comparison with a steady clock. Call `believes` before each entry is
+ * dated. Whenever `isDue` is true, call `judge` with the store's facts.
  */
 export class ClockWatch {
   /** Whether the clock was accepted at the last check. */
   isBelieved = false
   readonly #steadyMs: () => number
   #offsetMs: number | undefined
-  /** Set while the clock is in doubt. `seq` is the number of the last confirmation before the doubt began. */
+  /** Set while the clock is in doubt. `seq` is the number of an operator's last confirmation before that time. */
   #doubt: { seq: number | undefined } | undefined
   #dueMs = Number.NEGATIVE_INFINITY
 
@@ -142,7 +142,7 @@ export class ClockBook {
     this.#steadyMs = steadyMs
   }
 
-  /** Receives a report. Logs when a problem begins, changes or ends. */
+  /** Receives a report about the clock. Logs when a problem begins, changes or ends. */
   hear(news: ClockNews): void {
     this.#compare(news)
     const before = this.news?.problem

@@ -12,8 +12,8 @@ import { lastGrantUntil, monthOf } from './grants.ts'
  */
 
 /**
- * A correction of all entries dated ahead of the clock. @property shiftMs the number of ms by which entries move back
- * if their creation times are ahead too
+ * A correction of all entries dated ahead of the clock. @property shiftMs if the creation time of an entry is ahead
+ * too, the entry moves back by this number of ms
  */
 export type Correction = { accounts: readonly AheadAccount[]; nowMs: number; shiftMs: number }
 
@@ -43,8 +43,8 @@ export async function* eachCorrected(
 }
 
 /**
- * Returns the earliest time for the next entry of the account. After a correction, this is the time at which the
- * correction was made. It is earlier than the posting time of the correction itself.
+ * Returns the earliest time that the entry after this one may have. Usually it is the posting time of this entry. If
+ * this entry is a correction, it is the earlier time at which the correction was made.
  */
 export function floorMsOf({ kind, createdMs, postedMs, details }: Entry): number {
   return kind === 'credit' && details?.effectiveMs !== undefined ? createdMs : postedMs
@@ -78,7 +78,8 @@ export function correctTimes(accounts: readonly AheadAccount[], nowMs: number, l
   if (lastMs > nowMs) throw new BookError('effective_ahead', formatTime(lastMs)!)
   const moved = accounts.flatMap(({ moved, afterMs }) => (moved ? [{ ...moved, afterMs }] : []))
   const latestMs = moved.reduce((latest, one) => Math.max(latest, one.lastMs), 0)
-  // The earliest valid `lastMs`. No entry may move before 1970, or before a correctly dated entry that it follows.
+  // The earliest valid `lastMs`. No entry may move to a time before 1970. No entry may move before the previous entry
+  // of its account, if that entry is correctly dated.
   const earliestMs = moved.reduce(
     (earliest, { firstMs, afterMs }) => Math.max(earliest, latestMs - firstMs, afterMs <= nowMs ? afterMs : 0),
     0,
@@ -90,7 +91,7 @@ export function correctTimes(accounts: readonly AheadAccount[], nowMs: number, l
 /**
  * Corrects all entries that are dated ahead of the clock. Each account gets one correction without an amount. Budgets
  * whose windows begin ahead of the clock are counted again.
- * @param lastMs see `correctTimes`; not ahead of the store's clock
+ * @param lastMs when the last of the moved entries will count; not ahead of the store's clock
  */
 export function correctAhead(lastMs: number, calendar: Calendar): BookChange<Correction> {
   return {
@@ -143,7 +144,7 @@ export function createCorrectionCheck(findings: string[]) {
   let account: ReadAccount = { id: '', shifted: [], latestMs: 0 }
   return { check, end: finish }
 
-  /** Checks an entry. @param shiftedMs the time at which the store counts the entry; undefined for its posting time */
+  /** Checks an entry. @param shiftedMs the time at which the entry counts; undefined if that is its posting time */
   function check(entry: Entry, shiftedMs: number | undefined): void {
     if (entry.accountId !== account.id) {
       finish()

@@ -5,8 +5,8 @@ export const nanosPerCredit = 1_000_000_000n
 export const nanosMax = 2n ** 63n - 1n
 
 /**
- * Limits the sum of many debits to 64 bits. A sum may be larger than an account can hold, and this must not make the
- * next debit fail.
+ * Limits the sum of many debits to 64 bits. Without the limit, a sum that is larger than an account can hold would make
+ * the next debit fail.
  */
 export function clampNanos(nanos: bigint): bigint {
   if (nanos > nanosMax) return nanosMax

@@ -1,19 +1,19 @@
 import type { Calendar } from './calendar.ts'
 
 /**
- * A rule that applies from `fromMs` until the next shift. The date of a moment in the zone is the UTC date of that
- * moment plus `shiftMs`.
+ * The shift between UTC and a zone, from `fromMs` until the next shift. The date of a moment in the zone is the UTC
+ * date of that moment plus `shiftMs`.
  */
 export type DayShift = { fromMs: number; shiftMs: number }
 
 const dayMs = 86_400_000
 
-/** The earliest moment to cover. No version of triwire has posted an entry before it. */
+/** The earliest moment that shifts must cover. No version of triwire has posted an entry before this moment. */
 const firstMs = Date.UTC(2020, 0)
 
 /**
- * Makes the shifts by which a database that does not know time zones finds the day of an entry (ruling X12). A year
- * needs a few shifts. Times before the first shift use the first shift. @param sinceMs, untilMs the span to cover
+ * Makes the shifts by which a database finds the day of an entry without knowing time zones (ruling X12). A zone has a
+ * few shifts a year. The first shift also applies to earlier times. @param sinceMs, untilMs the span to cover
  */
 export function dayShifts(
   calendar: Pick<Calendar, 'periodOf' | 'dateOf'>,

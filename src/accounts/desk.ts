@@ -8,7 +8,7 @@ import type { KeyBounds } from './key-bounds.ts'
 
 /** A key or a person with limits of its own (rulings R15, Y20). */
 export type KeyScope = Pick<KeyBounds, 'requestsPerMinute'> & {
-  /** The id under which the limits are counted. All keys of a line, or of a person, share it. */
+  /** The id under which the limits are counted: of the person, or of the first key in a line of rotated keys. */
   id: string
   /** The most that may be spent in one window of the budget. The store determines the current window. */
   budgetNanos: bigint | undefined
@@ -31,17 +31,17 @@ export type DeskQuestion = {
   place: 'take' | PlaceTaken
 }
 
-/** The start of each rate window in which a place was taken, as the store reported it. */
+/** The start of each rate window in which a request took a place, as the store reported it. */
 export type PlaceTaken = { accountMs: number; keyMs: number | undefined; personMs?: number | undefined }
 
-/** The account that holds or owes an amount. Also its key and person, if they have budgets that count the amount. */
+/** The account that holds or owes an amount. The key and the person are set only if their budgets count the amount. */
 export type ClaimScopes = { accountId: string; keyId: string | undefined; personId?: string | undefined }
 
 export type DeskOrder =
   | { say: 'ask'; ask: DeskQuestion }
   /** Ends a hold, because the debit is durable or there will be no debit. */
   | ({ say: 'release'; holdNanos: bigint } & ClaimScopes)
-  /** A debit that is due but not in the store yet. Once the store has it, it is sent again with the amount negated. */
+  /** A debit that is due but not in the store yet. Once it is there, the order is sent again with a negative amount. */
   | ({ say: 'owe'; amountNanos: bigint } & ClaimScopes)
   /** Asks whether the store answered any query in the last `forMs`. If so, the desk sends an empty list of answers. */
   | { say: 'silent'; forMs: number }
@@ -67,7 +67,7 @@ export type DeskFigures = {
   window: WindowCount
   /** The unspent part of the account's budget; undefined if the account has no budget. */
   budget: BudgetLeft | undefined
-  /** The figures of the key, and of the person, in the question. */
+  /** The figures of the key and the person that the question names. */
   key: KeyFigures | undefined
   person?: KeyFigures | undefined
 }

@@ -124,9 +124,9 @@ export type VerifyOptions = {
   /** Computes the price of tokens and calls, in nano-credits. */
   priceNanos: (prices: Debit['prices'], usage: Debit['usage'], calls: Debit['calls']) => bigint
   /**
-   * Reads the stored text of a price list. The function that it returns finds the price versions that the list has for
-   * the facts of an answer. Without `readList`, every entry that names a list is a finding. @throws if the text does
-   * not match the digest
+   * Reads the stored text of a price list. The returned function finds the price versions of the list that fit the
+   * facts of an answer. If `readList` is missing, every entry that names a list is reported as a finding.
+   * @throws if the text does not match the digest
    */
   readList?: (
     digest: string,
@@ -137,7 +137,7 @@ export type VerifyOptions = {
     tier: string | null
     geo: string | null
   }) => ReadonlySet<string>
-  /** The requests of the access log, if it is to be compared. The log must reach as far back as the ledger. */
+  /** The requests in the access log, to be compared with the ledger. The log must reach as far back as the ledger. */
   log?: Iterable<LogLine> | undefined
   /**
    * A head (digest of all entries) of an earlier audit of the store. Everything that the head covered must still be in
@@ -194,7 +194,7 @@ export type AheadAccount = {
   hasGrant: boolean
 }
 
-/** An entry dated ahead of the clock. @property effectiveMs when it counts; undefined until a correction names it */
+/** An entry dated ahead of the clock. @property effectiveMs when the entry counts; undefined before its correction */
 export type AheadEntry = {
   seq: number
   createdMs: number

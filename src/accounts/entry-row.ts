@@ -262,15 +262,15 @@ export function priceRow(version: string, prices: Debit['prices']) {
 }
 
 /**
- * Formats steps and calls, for which prices have no columns, as one text (ruling C11). Amounts are decimal digits,
- * because JSON numbers cannot hold them.
+ * Formats the prices of steps and of calls as one text (ruling C11), because they have no columns of their own. Amounts
+ * become texts of decimal digits, because JSON numbers cannot hold them exactly.
  */
 function formatTerms({ steps, calls }: Debit['prices']): string | null {
   if (steps === undefined && calls === undefined) return null
   return JSON.stringify({ steps, calls }, (_, value) => (typeof value === 'bigint' ? value.toString() : value))
 }
 
-/** Parses the text. The inverse of `formatTerms`. */
+/** Parses a text that `formatTerms` has made. */
 export function parseTerms(text: string): Pick<Debit['prices'], 'steps' | 'calls'> {
   return JSON.parse(text, (_, value) => (typeof value === 'string' ? BigInt(value) : value))
 }

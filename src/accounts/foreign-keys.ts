@@ -46,7 +46,7 @@ type ForeignKey = {
   externalId: string | undefined
   /** When the key expires, in Unix milliseconds. */
   expiresMs: number | undefined
-  /** When the key's successor will expire, in Unix milliseconds. */
+  /** The expiry that the other gateway set for the key, in Unix milliseconds. A successor of the key gets it too. */
   ownExpiresMs: number | undefined
   bounds: BoundWishes<KeyBounds>
 }
@@ -65,8 +65,8 @@ type ForeignPerson = {
 
 /**
  * Accounts and keys that are imported at once.
- * @property origin the name of the gateway, in one word @property persons the people of the keys, if more than their
- *   external id is known
+ * @property origin the name of the other gateway, in one word
+ * @property persons people who have the keys, needed only if more than a person's external id is known
  */
 export type ForeignImport = {
   origin: string

@@ -22,14 +22,14 @@ export type KeyBounds = {
   person: string | undefined
   /** Labels of the key's requests, such as `project=apollo`, sorted by dimension. */
   labels: readonly string[] | undefined
-  /** Dimensions in which the key's client may choose another label. */
+  /** Dimensions of labels, such as `project`. For these, the client may send another label than the key's own. */
   mayChoose: readonly string[] | undefined
   /**
    * The id of the key in a system of the operator. Like the metadata, it limits nothing. A key and its successors have
    * the same id.
    */
   externalId: string | undefined
-  /** Texts that the operator attaches, by name. Names are sorted. */
+  /** Texts that the operator attaches to the key, sorted by their names. */
   metadata: Metadata | undefined
 }
 
@@ -74,7 +74,7 @@ const requestsPerMinute: BoundForm<number> = {
   tell: (rate) => rate,
 }
 
-/** The form of a bound that is a list of words, stored with commas in a column of the same name. */
+/** Describes a bound that is a list of words. A column with the bound's name stores them, separated by commas. */
 function listForm(name: string): BoundForm<readonly string[]> {
   return {
     name,
@@ -118,7 +118,7 @@ export const keyBounds = createBounds<KeyBounds>({
   metadata,
 })
 
-/** Every bound of an account, used in the same places as `keyBounds`. */
+/** Every bound of an account. The modules that use `keyBounds` use this table too. */
 export const accountBounds = createBounds<AccountBounds>({
   budget,
   requestsPerMinute,

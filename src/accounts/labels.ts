@@ -17,7 +17,7 @@ export const labelsMax = 4
 export const labelValuesMax = 1_000
 
 /**
- * The form of dimensions and values: up to 64 letters, digits, and marks that need no quoting in a header or a list.
+ * The form of a label's dimension and value: up to 64 letters, digits, and marks that headers and lists need not quote.
  */
 export const labelWord = /^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,63}$/
 
@@ -57,7 +57,7 @@ function cut(text: string, what: string, example: string): string[] {
   return words
 }
 
-/** Returns an error message if a label, or a dimension without a value, is not declared. */
+/** Returns an error message if a word is not declared. A word is a label (`project=apollo`) or only a dimension. */
 export function undeclaredMistake(declared: DeclaredLabels, words: readonly string[]): string | undefined {
   for (const word of words) {
     const [dimension = '', value] = word.split('=')

@@ -40,11 +40,11 @@ export type Origin = {
 export type EntryDetails = {
   /** The digest of the price list from which the prices were chosen, if the list has bands, tiers or geographies. */
   list?: string | undefined
-  /** The parts of the list that apply. A part is undefined if its base price applies. */
+  /** The parts of the price list that apply. A part is undefined if its base price applies. */
   band?: string | undefined
   tier?: string | undefined
   geo?: string | undefined
-  /** The id of the key's person at the time. Never a name (ruling Y21). */
+  /** The id of the person to whom the key belonged at the time of the request. This is never a name (ruling Y21). */
   person?: string | undefined
   /** Labels, sorted by dimension: `project=apollo,team=core` (ruling Y21). */
   labels?: string | undefined
@@ -55,7 +55,7 @@ export type EntryDetails = {
   costReported?: string | undefined
   /** The name of the chain of models that the client requested. */
   alias?: string | undefined
-  /** The first model of that chain that was skipped, and why. */
+  /** The first model of the chain `alias` that was skipped, and why. */
   fellBackFrom?: string | undefined
   fellBackCause?: string | undefined
   /** Why the conversation moved to another upstream account. */
@@ -64,7 +64,7 @@ export type EntryDetails = {
   effectiveMs?: number | undefined
 }
 
-/** The part of a debit that requires an entry of form 3. */
+/** The part of a debit that requires an entry of form 3, a newer layout (docs/ledger.md). */
 export type DetailedDebit = {
   details?: EntryDetails | undefined
   /** The text of the price list whose digest is `details.list`. Stored once for each digest. */

@@ -85,8 +85,8 @@ export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: 
 }
 
 /**
- * Returns a function that returns the object for the current limit. It is the same object until the limit changes. Then
- * `open` makes a new object.
+ * Returns a function that gives the object for the current limit. The object stays the same until the limit changes.
+ * Then `open` makes a new one.
  */
 export function underLimit<T>(limit: () => number, open: (limit: number) => T): () => T {
   let inForce = limit()

@@ -8,8 +8,8 @@ import type { StoredFigures } from './poster.ts'
 /** Receives the balances of accounts, and the spending of keys with budgets, from the settlement. */
 export type BalanceListener = Pick<Balances, 'set' | 'owe'> & {
   /**
-   * Sets what a key and the keys that it replaced have spent so far. This member is absent if the process does not
-   * track spending.
+   * Sets the spending of an account, of a person, or of a key together with the keys that it replaced. This member is
+   * absent if the process does not track spending.
    */
   spend?(scope: string, spend: Spend): void
 }
@@ -124,7 +124,8 @@ export type BoundsBook = ReturnType<typeof createBoundsBook>
 export function createBoundsBook() {
   const byScope = new Map<string, LiveBounds>()
   const byKey = new Map<string, LiveBounds>()
-  // Debits are counted by key and not by scope, because a key may get or lose limits before its debit is in the ledger.
+  // Debits are counted by key and not by scope (the keys that share limits). A key may get or lose limits before its
+  // debit is in the ledger.
   const owed = new Map<string, bigint>()
   const leaving = new Set<string>()
   return { note, forget, of, set, owe, left }
@@ -134,7 +135,7 @@ export function createBoundsBook() {
     leaving.delete(id)
     const known = byScope.get(scope)
     if (!keyBounds.isBounded(bounds)) {
-      // The object is kept, because running requests use it, and the key may get limits again while they run.
+      // The object is kept for running requests that use it. If the key gets limits again, these requests see them too.
       if (known) Object.assign(known, keyBounds.none)
       return undefined
     }
@@ -163,7 +164,7 @@ export function createBoundsBook() {
     }
   }
 
-  /** Finds the limits by the id of any of their keys. */
+  /** Returns the limits of a key. A rotated key and its successors share one object of limits. */
   function of(keyId: string): LiveBounds | undefined {
     return byKey.get(keyId)
   }
@@ -217,7 +218,7 @@ export type AccountChanges = {
 export type LiveDirectory = Directory & {
   accounts: ReadonlyMap<string, Account>
   apply(changes: AccountChanges): void
-  /** Forgets everything before the whole store is read again. */
+  /** Forgets all accounts and keys. The whole store is then read again. */
   clear(): void
   /** Returns the last use of each key since the previous call, in Unix milliseconds. */
   takeUses(): [keyId: string, usedMs: number][]
@@ -228,8 +229,8 @@ type DirectoryOptions = {
   /** The limits of keys that have limits of their own. */
   bounds: Pick<BoundsBook, 'note' | 'forget'>
   /**
-   * Reads from the store the key with this digest, or everything that is new. Passes what it read to `apply`, then
-   * resolves.
+   * Reads the key with this digest from the store, or all changes since the last reading. Passes the result to `apply`
+   * before it resolves.
    */
   readAgain(digest: string): Promise<void>
   /** The most accounts to keep in memory. With more, the least recently used accounts are forgotten. */
@@ -258,8 +259,8 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
       if (!keys.has(digest)) await readAgain(digest)
       return findKnownKey(digest)
     },
-    // No key has the empty digest. If only this server uses the store, the call reads everything new. It may do nothing
-    // if the store is shared. Such a store decides about credit itself, so old figures do no harm.
+    // No key has the empty digest. With this digest, everything new is read if only this server uses the store. With a
+    // shared store, perhaps nothing is read. Such a store decides about credit itself, so old figures do no harm.
     readAgain: () => readAgain(''),
     findKnownAccount: (id) => accounts.get(id),
     listKnownKeys: () => keys.values(),
@@ -330,7 +331,7 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
     accounts.set(id, account)
   }
 
-  /** Forgets a sixteenth of the maximum at once, so that calls are rare. `noteOrder` must run before each call. */
+  /** Forgets the least recently used accounts, a sixteenth of `max` at once. `noteOrder` must run before each call. */
   function forgetFirst(max: number): void {
     for (const id of accounts.keys()) {
       if (accounts.size <= max - Math.floor(max / 16)) break

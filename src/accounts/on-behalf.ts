@@ -4,7 +4,7 @@ import { formatTime } from './calendar.ts'
 import { isNear, isPastRest } from './clock.ts'
 import { type Act, auditRow } from './trail.ts'
 
-/** The time within which requests with the same `Idempotency-Key` are the same creation, in ms. */
+/** For this time, in ms, a repeated `Idempotency-Key` returns the first result and creates nothing. */
 export const onceMs = 24 * 3_600_000
 
 /**
@@ -33,8 +33,8 @@ export function onBehalf<T>(act: Act, { about, decide }: BookChange<T>, nowMs: n
 }
 
 /**
- * Refuses credit if the clock that would date it is wrong (ruling Y15). A server passes the expected time, and the clock
- * must be near it now. Without a server the clock must not be far ahead of the newest entry.
+ * Refuses to post a credit while the clock that dates entries is wrong (ruling Y15). A server passes the expected time,
+ * and the clock must be near that time. Without a server the clock must not be far ahead of the newest entry.
  */
 function refuseDoubt({ clock, nowMs }: Facts, { expectedMs }: Act): void {
   const isRight = expectedMs === undefined ? !isPastRest(clock!) : isNear(nowMs, expectedMs)

@@ -93,8 +93,8 @@ export function signIn(whose: { operatorId: string; expiresMs: number } | { keyI
 }
 
 /**
- * A person who has signed in at the identity provider. @property keyId the key of their session; undefined for the role
- * of an operator, which has no key
+ * A person who has signed in at the identity provider. @property keyId the key of the person's session; undefined for a
+ * person who signed in as an operator
  */
 export type PersonSession = {
   personId: string
@@ -122,8 +122,8 @@ export function makeCommandToken(actor: string, nowMs: number) {
 }
 
 /**
- * Makes the token of a link that signs in one browser. The person at the server's terminal has direct access to the
- * store.
+ * Makes the token of a link that signs in one browser. No permission is needed, because the person at the server's
+ * terminal has direct access to the store.
  * @param actor the name of that person in the audit trail
  */
 export function makeLinkToken(actor: string, nowMs: number) {
@@ -214,12 +214,12 @@ export const sessionsMax = 20
 /** How long a token of the command line is valid, in ms. The command line makes one for each query. */
 const commandTokenMs = 60_000
 
-/** The role in the row of a link's token. Such a token can be used only with `openLink`. */
+/** The stored role of a token that is part of a link. The token can be used only with `openLink`. */
 const linkRole = 'link'
 
 /**
- * How long a link may be opened, and how long its session lasts at most, in ms. That is enough time to create an
- * operator with a token.
+ * How long a sign-in link can be opened, and how long the session that it opens lasts at most, in ms. A session of that
+ * length is enough to create an operator with a token.
  */
 export const [linkTokenMs, linkSessionMs] = [600_000, 86_400_000]
 

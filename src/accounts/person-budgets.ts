@@ -8,10 +8,10 @@ import type { PersonRow } from './persons.ts'
  * Counts the spending of people when their bounds, accounts or identities change (ruling Y20).
  */
 
-/** The spending in an account, by the people that its entries name. Summed before budgets change. */
+/** The spending of people in one account, by the person ids in its entries. Summed before a change of budgets. */
 export type PersonSums = TimeSpan & { spent: ReadonlyMap<string, bigint>; throughSeq: number }
 
-/** The account and period of a budget whose spending must be counted again. */
+/** The account and period of a budget for which the sums of entries must be read. */
 export type UncountedBudget = { accountId: string; per: BudgetPeriod | undefined }
 
 /**
@@ -82,7 +82,7 @@ export class BudgetCount {
     return [set, ...moveSpend({ accountId, scope: after.id }, after, known, moment)]
   }
 
-  /** Ends the counting, because the person was erased or became another person's identity. */
+  /** Ends the bounds and the counted spend of a person who was erased or became another person's identity. */
   end({ id: personId, accountId, bounds }: PersonRow): BookWrite[] {
     if (!personBounds.isBounded(bounds)) return []
     const set: BookWrite = { kind: 'set_person_bounds', accountId: accountId!, personId, bounds: personBounds.none }

@@ -117,7 +117,7 @@ export function importPersons(
           if (!found) writes.push(...insertPerson(person, counting.calendar, facts))
           else if (!isSame)
             writes.push(...setPerson(after, changed), ...count.move(after, found, identitiesOf(facts, found)))
-          // A later line may match the same person by the new values.
+          // The new values are added to the indexes, because a later line may match this person by these values.
           for (const list of indexesOf(known, { ...nobody, ...pick(after, found ? changed : personFields) }))
             list.push(after)
           result[!found ? 'created' : isSame ? 'unchanged' : 'changed']++
@@ -210,8 +210,8 @@ export function signOutPerson(asked: string, nowMs: number): BookChange<PersonRo
 
 /**
  * Finds the person with an identity, or creates a new person. A name or address that the person lacks is taken from the
- * provider, if its form is valid. For a person who is not an operator, the sign-in rules decide the account, and the
- * bounds if the rules have any.
+ * provider, if its form is valid. The sign-in rules may have bounds for a person who is not an operator. The account of
+ * the rules applies if the person already has an account, or gets bounds.
  * @param accountId undefined for an operator, who has no account
  * @throws BookError `person_elsewhere` if the person has keys of another account
  */
@@ -290,7 +290,7 @@ const nobody = {
   ...{ bounds: personBounds.none, spend: undefined, heldNanos: undefined },
 }
 
-/** Fields of a row, with the wanted bounds. */
+/** The fields of a person that a change sets, in the form of a row, and the wanted bounds. */
 type PersonFields = Partial<Pick<PersonRow, PersonField>> & { wishes: BoundWishes<PersonBounds> }
 
 /**
@@ -370,7 +370,7 @@ function indexesOf(index: PersonIndex, person: Pick<PersonRow, IdentityField>): 
   })
 }
 
-/** Finds the people that a line may match, see `importPersons`. */
+/** Finds the people that an imported line may match (see `importPersons`). The first identity with a match decides. */
 function matches(index: PersonIndex, fields: Partial<PersonRow>): readonly PersonRow[] {
   for (const [at, field] of identities.entries()) {
     const surer = identities.slice(0, at)

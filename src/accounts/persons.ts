@@ -31,7 +31,7 @@ export function readPersonRow(row: StoreRow): PersonRow {
 export type PersonPage = {
   q?: string | undefined
   accountId?: string | undefined
-  /** Only people of this account, and people who have a key of it. */
+  /** Only people of this account, and people who have a key of this account. */
   usingAccountId?: string | undefined
   beyond?: readonly (string | number)[] | undefined
   limit: number

@@ -1,7 +1,7 @@
 import type { AccountRow } from './book-rows.ts'
 import type { BookStore, Books } from './books.ts'
 
-/** Reads accounts of a store, for a check before a server starts. */
+/** A function that reads accounts of a store, for a check before a server starts. */
 export type AccountLook<T> = (accounts: Pick<BookStore, 'findAccount' | 'pageAccounts'>) => Promise<T>
 
 /** The most accounts that a warning lists. */

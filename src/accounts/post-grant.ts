@@ -34,7 +34,7 @@ export function postGrant(
       const { grant } = account.bounds
       const [month, before] = [monthOf(calendar, nowMs), monthOfGrant(account.lastGrant)]
       if (!grant || account.state !== 'active' || before >= month) return { writes: [], result: 'not_due' }
-      // `--lapse` may have been set after the base was read.
+      // If the operator has set the lapse of grants after the base was read, the base lacks the spent amount.
       const isSummed = !grant.lapses || !base || base.throughSeq !== undefined
       if (account.lastGrant !== base?.reference || !isSummed) return { writes: [], result: 'again' }
       const { taken, spentNanos } = grants
@@ -62,8 +62,8 @@ function lapseOf(grantNanos: bigint, spentNanos: bigint, balanceNanos: bigint): 
 }
 
 /**
- * Returns the first unused reference. Before these prefixes were reserved, a top-up may have used a reference; the next
- * number is then taken (ruling C8).
+ * Returns the first unused reference. A top-up may have this reference, if it is older than the reserved prefixes. The
+ * next number is then taken (ruling C8).
  */
 function freeReference(taken: ReadonlySet<string>, kind: GrantEntryKind, accountId: string, month: string): string {
   const first = grantPrefix(kind, accountId) + month

@@ -52,7 +52,7 @@ export interface Poster {
   giveBack(requestIds: readonly string[]): Promise<GivenBack>
   /** Resolves with the cause when the poster dies. Never resolves after `close`. */
   readonly death: Promise<Error>
-  /** Ends the poster when all its work is done, or after a time limit that a silent store cannot extend. */
+  /** Ends the poster when all its work is done. After a time limit it ends in any case, even if the store is silent. */
   close(): Promise<void>
 }
 
@@ -67,7 +67,7 @@ export interface Spool {
   appendReturns(requestIds: readonly string[]): Promise<void>
   /** Resolves if debits could be appended now. @throws if they could not */
   probe(): Promise<void>
-  /** Whether the spool may contain unacknowledged lines that cannot be cut off. */
+  /** Whether a failed write may have left lines in the spool that were never acknowledged and cannot be cut off. */
   readonly isTorn: boolean
   /** Empties the spool. @param isEmpty returns false if lines were added meanwhile; the spool then stays unchanged */
   clear(isEmpty: () => boolean): Promise<void>

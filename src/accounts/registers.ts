@@ -48,7 +48,7 @@ export const registers = {
     /** The reference of the last monthly grant. */
     last_grant: optional(text()),
   },
-  /** Keys, identified by digest; the secret is never stored. The columns of their bounds are added to these. */
+  /** Keys. A digest identifies a key, and its secret is never stored. The columns of key bounds are added to these. */
   keys: {
     id: text(),
     account_id: text(),
@@ -106,9 +106,9 @@ export const registers = {
     account_id: optional(text()),
     created_ms: number(),
     erased_ms: optional(number()),
-    /** If this row is a second identity of a person, the id of that person. */
+    /** The id of the person to whom this row belongs, if the row is a second identity of that person. */
     linked_id: optional(text()),
-    /** The person's identity at the provider, if they have signed in: a subject of an issuer. */
+    /** The identity of the person at the provider: issuer and subject of the sign-in. Empty until the first sign-in. */
     issuer: optional(text()),
     subject: optional(text()),
   },
@@ -154,12 +154,12 @@ export const registers = {
      */
     person_id: optional(text()),
     role: optional(text()),
-    /** Tokens of the provider, encrypted. */
+    /** Tokens of the identity provider, encrypted. */
     sealed: optional(text()),
   },
   /**
-   * People who have signed in on a machine (ruling Y20). The store has the number of refreshes and no token. The digest
-   * of the secret in the tokens is stored as the digest of the key.
+   * People who have signed in on a machine (ruling Y20). Their tokens are not stored. A token contains a secret and the
+   * number of refreshes. The digest of the secret is stored as the digest of the key.
    */
   sign_ins: {
     id: text(),
@@ -186,7 +186,7 @@ export const registers = {
     /** When a server began to query the provider for the next refresh. */
     claimed_ms: optional(number()),
   },
-  /** Sign-ins that have begun: device codes (RFC 8628) and authorization codes, by their digests. */
+  /** Sign-ins that programs have begun, with the digest of the device code (RFC 8628) or of the authorization code. */
   oauth_grants: {
     id: text(),
     kind: text<'device' | 'code'>(),
@@ -208,14 +208,14 @@ export const registers = {
     models: optional(text()),
     sealed: optional(text()),
   },
-  /** For the statement of each closed month, the part that no entry contains, as JSON (`StatementHeader`). */
+  /** The header of the statement of each closed month, as JSON (`StatementHeader`). It has what no entry contains. */
   statements: { account_id: text(), month: text(), header: text() },
   /** The people of a statement. Separate from the statement, because names can be erased (ruling Y21). */
   statement_people: {
     account_id: text(),
     month: text(),
     person: text(),
-    /** The person to whom the statement assigned this identity. */
+    /** The id of the person to whom the identity `person` belonged when the statement was made. */
     counts_as: text(),
     name: text(),
   },
@@ -258,7 +258,7 @@ export type RegisterName = keyof typeof registers
 /** A row of a register in the books: times are Unix milliseconds, amounts are nano-credits. */
 export type BookRow<N extends RegisterName> = RegisterFields<(typeof registers)[N]>
 
-/** Returns all columns of a register with their kinds, which are the same in both schemas. */
+/** Returns all columns of a register with their kinds. The kinds are the same for SQLite and PostgreSQL. */
 export function registerColumns(name: RegisterName): Readonly<Record<string, { kind: string; isOptional: boolean }>> {
   const bounds = { keys: keyBounds, accounts: accountBounds, persons: personBounds }[name as string]?.columns ?? {}
   const added = Object.entries(bounds).map(([column, kind]) => [column, { kind, isOptional: true }])

@@ -25,18 +25,18 @@ import type { AdmissionLimits } from './server-store.ts'
 const standingsMax = 100_000
 
 /**
- * The server's side of admission by a store that several servers share. The store decides, and is queried through a
- * desk. Its answers are remembered for three purposes only:
+ * The server's side of admission by a store that several servers share. The store decides. Questions reach the store
+ * through a desk. Its answers are remembered for three purposes only:
  * - A full window stays full until it ends.
- * - For an account that had credit, the start of a request needs no query, because the query for the hold follows.
+ * - For an account that had credit, the start of a request needs no query. The query for the hold follows anyway.
  * - Responses show clients their balance and window (ruling R13).
  */
 export class RemoteAdmission {
   readonly #whyBlocked: Ledger['whyBlocked']
   readonly #standings = new Map<string, Remembered>()
-  /** The sums that a new desk gets first: credit held by requests, and debits that are not in the store yet. */
+  /** A new desk (desk.ts) first gets these amounts: credit held by requests, and debits that the store lacks yet. */
   readonly #claims = new Map<string, Claim>()
-  /** For each key or person with debits that are not in the store yet: the budget against which these debits count. */
+  /** Debits that are not in the store yet: the sum for each key or person, and the budget against which it counts. */
   readonly #debtors = new Map<string, { scope: string | undefined; owedNanos: bigint }>()
   readonly #boundsOf: (id: string) => LiveBounds | undefined
   readonly #waiting = new Map<number, { order: DeskOrder; resolve(answer: DeskAnswer): void; reject(e: Error): void }>()
@@ -71,7 +71,7 @@ export class RemoteAdmission {
   }
 
   /**
-   * Connects a desk, the first or a later one. The desk receives all held amounts and the questions without an answer.
+   * Connects the first desk, or its successor. The desk receives the sums in `#claims` and all unanswered questions.
    */
   connect(send: (orders: DeskOrder[]) => void): void {
     const claims = Array.from(this.#claims.values(), (claim): DeskOrder => ({ say: 'owe', ...claim }))
@@ -92,7 +92,7 @@ export class RemoteAdmission {
     this.#waiting.clear()
   }
 
-  /** Receives the desk's answers. An empty list only means that the store does answer. */
+  /** Receives the desk's answers to questions. An empty list has no answer, but shows that the store responds. */
   hear(answers: readonly DeskAnswer[]): void {
     this.isStoreSilent = answers.some((answer) => answer.isStoreSilent)
     for (const answer of answers) {
@@ -104,8 +104,8 @@ export class RemoteAdmission {
   }
 
   /**
-   * Called when a query by another part of this server had no answer for `forMs`. The desk's next answer corrects this
-   * (BRK-14).
+   * Called when another part of this server queried the store and had no answer for `forMs`. The store then counts as
+   * silent until the desk's next answer (BRK-14).
    */
   noteSilence(forMs: number): void {
     if (!this.#send) return
@@ -251,8 +251,8 @@ export class RemoteAdmission {
   }
 
   /**
-   * Changes a claim: the amount that an account holds or owes. There is one sum for each combination of key and person,
-   * and one for the account alone. A new desk receives each sum once.
+   * Changes a claim, which is an amount that is held or owed. There is one claim for each combination of account, key
+   * and person. A new desk (the part that queries the shared store) receives each claim once.
    */
   #claim(scopes: ClaimScopes, nanos: bigint): void {
     const { accountId, keyId = accountId, personId } = scopes
@@ -319,8 +319,8 @@ function claimOf(accountId: string, keyId: string | undefined, personId: string 
 }
 
 /**
- * A question about a hold. @property own the limits of the account @property bounds the limits of the key
- * @property person the limits of its person
+ * The facts for a question to the store about a hold (reserved credit). @property own the limits of the account
+ * @property bounds the limits of the key @property person the limits of the key's person
  */
 type HoldQuestion = {
   accountId: string
@@ -378,12 +378,12 @@ type HoldAnswer = { refused: AdmissionRefusal; place?: never; release?: never } 
 type Granted = { refused?: never; place: PlaceTaken | undefined; release: Admitted['release'] }
 type AskStore = (holdNanos: bigint, place: 'take' | PlaceTaken) => Promise<HoldAnswer>
 
-/** Means that a question takes no place in a window, and that no earlier question took one. */
+/** The `place` of a question that takes no place in rate windows, and that follows no question which took one. */
 const noPlace: PlaceTaken = { accountMs: 0, keyMs: undefined }
 
 /**
- * A request that holds no credit yet. The first question that the store answers takes the request's place in the rate
- * window.
+ * A request that holds no credit yet. It is counted once in the rate window, with its first question that the store
+ * answers.
  */
 class RemoteEntry implements Entered {
   readonly ok = true

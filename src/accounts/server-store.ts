@@ -13,7 +13,7 @@ export type ServerStore = {
   directory: Directory
   openAdmission(limits: AdmissionLimits): Admission
   openThrottle(limits: ThrottleLimits): Throttle
-  /** Whether the clock that dates entries is right (ruling Y15). */
+  /** Decides whether the clock that dates entries is right (ruling Y15). */
   clock: Pick<ClockBook, 'news' | 'text' | 'doubt' | 'aheadMs' | 'expectedMs'>
   /** Returns the number of accounts in memory; undefined while it is unknown. */
   countAccounts(): number | undefined
@@ -57,7 +57,7 @@ export type ServingOptions = {
   lookMs?: number
   /** How often `last_used` is written, in ms. */
   touchMs?: number
-  /** The zone by whose periods budgets renew (ruling R15), and how long figures for reports are kept. */
+  /** The zone whose days, weeks and months renew budgets (ruling R15), and how long figures for reports are kept. */
   reporting?: Reporting
 }
 
@@ -66,7 +66,7 @@ export type Introduction = {
   /** The name of the server, shown to people. */
   name: string
   version: string
-  /** Covers all settings that replicas should share. */
+  /** A digest of all settings that replicas should have in common. */
   configDigest: string
   /** Identifies the seal key of the envelopes, which all replicas must share (ruling T7). */
   sealFingerprint: string
@@ -114,7 +114,7 @@ export type AdmissionLimits = {
 /** The limit of failed authentications, read at each use because a reload may change it. */
 export type ThrottleLimits = {
   failedAuthPerMinute(): number
-  /** A monotonic clock in ms, for windows that this process keeps. */
+  /** A monotonic clock in ms, for the time windows in which this process counts failed authentications. */
   clockMs(): number
 }
 
@@ -139,7 +139,7 @@ export type SharedCooldowns = {
 type SharedTraffic = {
   /** Asks all servers to write their counters, because somebody wants to read them. */
   want(): void
-  /** Listens for `want` calls of any server. */
+  /** Calls `hear` whenever any server of the store calls `want`. */
   onWanted(hear: () => void): void
 }
 
@@ -155,6 +155,6 @@ export type Cooldown = {
    */
   tell: 'capacity' | 'account' | 'broken' | 'rejected'
   cool: 'now' | 'repeated'
-  /** The name of the other server that observed the cause, for people. Undefined if this server observed it. */
+  /** The name of the other server that saw the failure, for messages to people. Undefined if this server saw it. */
   by?: string | undefined
 }

@@ -1,5 +1,5 @@
 /*
- * Makes debits durable, with any store (ruling C3). The module has no engine, thread, file or clock of its own.
+ * Makes debits durable, with any store (ruling C3). The module has no database, thread, file or clock of its own.
  *
  * A debit stays here until a poster reports that it is in the ledger. The debit is `waiting`, and after its deadline
  * `overdue`. If a poster dies, nothing is lost. The spool protects debits against the death of the process. Every debit
@@ -11,11 +11,11 @@
  *
  * While a debit is overdue, its account gets no new inference, so the amount that it owes cannot be spent. The account
  * of a withdrawn debit is blocked in the same way until a commit succeeds. Other accounts continue (rulings C5, C13,
- * Y16, faults F-S1). If two accounts have such debits and nothing was committed meanwhile, the ledger is not ready, and
- * no other account is blocked. All accounts are blocked in three cases:
+ * Y16, faults F-S1). If two accounts have overdue debits and nothing was committed meanwhile, the ledger counts as not
+ * ready. Even then, no other account is blocked. All accounts are blocked in three cases:
  *
  *     until a first commit succeeds, because the previous run may have ended without one;
- *     while the spool fails and the store has no recent commit, until either accepts a write;
+ *     while the spool fails and the store has no recent commit, until the spool or the store accepts a write;
  *     when the ledger is lost, which ends the server.
  */
 
@@ -31,15 +31,15 @@ type SettlementOptions = {
   spool: Spool
   balances: BalanceListener
   /**
-   * Returns why the clock that dates entries is in doubt (ruling Y15). While it is, new requests are refused and the
-   * poster posts nothing.
+   * Returns why the clock that dates entries is in doubt (ruling Y15). While the clock is in doubt, new requests are
+   * refused and the poster posts nothing.
    */
   whyDoubtful: () => string | undefined
   /** How long a debit waits for the store before it is spooled, in ms. */
   settleDeadlineMs: number
   /** A monotonic clock in ms. */
   clockMs: () => number
-  /** Called once when the ledger is lost: its poster died twice, or `lose` was called. */
+  /** Called once when the ledger is lost, because its poster died twice or `lose` was called. */
   onFatal: (error: Error) => void
   log: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
 }
@@ -62,7 +62,7 @@ export class Settlement implements Ledger {
   readonly #withdrawals: Withdrawals
   /** The number of overdue or withdrawn debits of each account that has any. */
   readonly #owing = new Map<string, number>()
-  /** Resolves when the spool has stored all overdue debits so far, or has failed to. */
+  /** Resolves when all attempts so far to spool overdue debits have ended, successfully or not. */
   #spooling: Promise<unknown> = Promise.resolve()
   #poster: Poster | undefined
   #outbox: Debit[] = []
@@ -74,7 +74,7 @@ export class Settlement implements Ledger {
   #committedMs = Number.NEGATIVE_INFINITY
   /** Whether neither the store nor the spool accepts writes. */
   #isStuck = false
-  /** Accounts with overdue debits, if the store has committed nothing at all while these debits waited. */
+  /** Accounts whose debits became overdue while the store committed nothing. Any commit empties this set. */
   readonly #stalled = new Set<string>()
   #probedMs = Number.NEGATIVE_INFINITY
   #opening: { untilMs: number; proceed(): void; fail(error: Error): void } | undefined
@@ -89,10 +89,10 @@ export class Settlement implements Ledger {
   }
 
   /**
-   * Starts the poster. Call it before the first debit and after `sweepOften`. Resolves when a commit has written to
-   * disk, or when the settle deadline passes without a commit. In the second case the store counts as not writable
-   * until a commit succeeds.
-   * @throws the error of the poster's first start, or the cause if the ledger is lost meanwhile
+   * Starts the poster. Call this before the first debit and after `sweepOften`. Resolves when a commit is on the disk,
+   * or when the settle deadline passes without a commit. In the second case the store counts as not writable until a
+   * commit succeeds.
+   * @throws the error of the poster's first start, or the error by which the ledger was lost
    */
   async open(): Promise<void> {
     const poster = await this.#options.startPoster(true)
@@ -219,7 +219,7 @@ export class Settlement implements Ledger {
   async close(): Promise<void> {
     if (!this.#isLost && !this.#isSafe()) await this.#settled()
     this.#isClosed = true
-    // Debits before their deadline are spooled now, because the poster is closed next.
+    // The poster is closed next. So debits are spooled now, even if their deadline has not come.
     this.#isLost = true
     this.sweep()
     await this.#spooling
@@ -332,8 +332,8 @@ export class Settlement implements Ledger {
     if (posting === 'withdrawn' || posting === 'deferred') return
     const waiting = this.#waiting.get(requestId)
     const debit = waiting ?? this.#overdue.get(requestId) ?? this.#withdrawals.take(requestId)
-    // The debit was already settled, and a second poster has posted it again. Or its client was refused; the debit is
-    // then given back.
+    // Nobody waits for this debit. Either it was settled before, and a second poster has posted it again. Or its client
+    // was refused, and the debit is given back.
     if (!debit) return
     this.#waiting.delete(requestId)
     this.#overdue.delete(requestId)
@@ -407,7 +407,7 @@ export class Settlement implements Ledger {
     this.#withdrawals.withdraw(open, new Error('neither database nor spool can be written', { cause }))
   }
 
-  /** Empties the spool once no debit needs it, and lets `close` end once the process may exit. */
+  /** Empties the spool when no debit needs it. Lets `close` end when every debit is in the ledger or in the spool. */
   #moveOn(): void {
     if (this.#hasCaughtUp()) this.#clearSpool()
     if (this.#isSafe()) this.#closing?.proceed()

@@ -16,7 +16,7 @@ export const closingMs = 60_000
 /** The words for credits on statements, and the name of the seller. */
 export type CreditWords = { symbol: string; name: string; seller: string }
 
-/** The default words, used if the configuration has none. */
+/** The words for credits and the seller's name if the configuration does not set them. */
 export const usualWords: CreditWords = { symbol: '', name: 'credits', seller: '' }
 
 /** A span of an account's entries, by their posting times. `toMs` is the first moment after it. */
@@ -38,7 +38,7 @@ export type StatementHeader = {
   persons: [id: string, person: { id: string; name: string }][]
 }
 
-/** Sums of entries that have equal texts and prices in all fields below. Amounts and counts of returns are negative. */
+/** The sums of entries with equal texts and prices (see below). For returns, the amount and the counts are negative. */
 export type StatementGroup = {
   isReturn: boolean
   keyId: string
@@ -51,7 +51,7 @@ export type StatementGroup = {
   requests: bigint
   /** Token counts, in the order of `tokenNames`. */
   tokens: readonly bigint[]
-  /** The prices of the entries; undefined for returns. */
+  /** The prices that all entries of the group have; undefined for a group of returned debits. */
   prices: Prices | undefined
 }
 
@@ -70,7 +70,7 @@ export type StatementSums = {
   groups: readonly StatementGroup[]
 }
 
-/** A row of a statement: a group of entries under one name. */
+/** A row of a statement. It sums all groups of entries that have the same names (`of`). */
 export type StatementLine = Pick<StatementGroup, 'amountNanos' | 'requests'> & {
   of: readonly string[]
   tokens: bigint[]
@@ -78,8 +78,8 @@ export type StatementLine = Pick<StatementGroup, 'amountNanos' | 'requests'> & {
 }
 
 /**
- * Adds up the groups for which `wordsOf` returns the same values, and sorts the rows by these values. @param wordsOf
- * returns the names that the row shows. If two rows may have equal names, also an id that keeps them apart.
+ * Makes the sorted rows of a statement. Groups with the same names and the same id make one row.
+ * @param wordsOf returns the names that a row shows, and an id if two rows may have equal names
  */
 export function sumLines(
   groups: readonly StatementGroup[],

@@ -13,7 +13,7 @@ export type Act = {
   actor: string
   /** The address from which the request came; undefined at the command line. */
   address?: string | undefined
-  /** Identifies repetitions of a creation. `key`: the `Idempotency-Key`. `asked`: a digest of the whole request. */
+  /** Set for a creation that may be repeated. `key`: the `Idempotency-Key`. `asked`: a digest of the whole request. */
   once?: { key: string; asked: string } | undefined
   /**
    * The version of the object that the caller has seen. If the object has another version, the change is refused as
@@ -49,8 +49,8 @@ export type NewAuditRow = Omit<AuditRow, 'seq' | 'atMs' | 'digest'>
 const chained = ['actor', 'address', 'operation', 'object', 'before', 'after'] as const
 
 /**
- * Computes the digest of a record, like `digestEntry` for an entry. Its form is `a1`. @param previous the digest of the
- * previous record; null for the first record
+ * Computes the digest of a record in the form `a1`, as `digestEntry` does for an entry. @param previous the digest of
+ * the previous record; null for the first record
  */
 export function digestAudit(row: Omit<AuditRow, 'digest'>, previous: string | null): string {
   let text = field('a1') + field(previous) + field(row.seq) + field(row.atMs)

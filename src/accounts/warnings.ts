@@ -7,7 +7,7 @@ import { readLevels } from './key-bounds.ts'
  * itself.
  */
 
-/** Events that the store writes. */
+/** Events about budgets. The store writes these events and the others in `storedEvents`. */
 const budgetEvents = [
   ...(['key_budget_80', 'key_budget_spent', 'account_budget_80', 'account_budget_spent'] as const),
   ...(['person_budget_80', 'person_budget_spent'] as const),
@@ -31,7 +31,7 @@ export type StoredEvent = (typeof storedEvents)[number]
 export type Watched = {
   /** The balances below which the store warns of an account, in nano-credits. */
   lowNanos: readonly bigint[]
-  /** Whether an account may have limits of its own, which then replace `lowNanos`. */
+  /** Whether accounts can have thresholds of their own. Such a threshold replaces `lowNanos` for its account. */
   ownLows: boolean
   /** Whether to warn of a key, an account or a person that has spent four fifths of its budget, or all of it. */
   budgets: boolean
@@ -42,7 +42,7 @@ export function wantsBudgets(events: ReadonlySet<WebhookEvent>): boolean {
   return budgetEvents.some((event) => events.has(event))
 }
 
-/** How long a warning is kept and its sending retried, in ms. Older warnings are of no use. */
+/** How long a warning is kept, and its sending is repeated after failures, in ms. Older warnings are of no use. */
 export const warningKeptMs = 24 * 3_600_000
 
 /**
@@ -58,9 +58,9 @@ type WarningData = Readonly<Record<string, string | number | null>>
 export type NoticedNeed = { id: string; data: WarningData }
 
 /**
- * If no server has found a line for this long, in ms, the line is over. If it is found later, it is a new line. With a
- * shorter time, some lines would be announced again and again. A figure near its threshold crosses the threshold often,
- * and replicas see different upstreams.
+ * A line of the list of needs is over if no server has found it for this long, in ms. A server that finds it later adds
+ * a new line. With a shorter time, some lines would be announced again and again. A figure near its threshold crosses
+ * the threshold often, and replicas see different upstreams.
  */
 export const needKeptMs = 3_600_000
 
@@ -129,7 +129,7 @@ export function kindOfScope(scope: string): keyof typeof levels {
   return scope.startsWith('per_') ? 'person' : 'key'
 }
 
-/** Returns the warning of a budget. @param warned the highest threshold already warned of in this window */
+/** Returns the due warnings of a budget. @param warned the highest threshold already warned of in this window */
 export function warnOfBudget({
   scope,
   budget,

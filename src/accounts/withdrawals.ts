@@ -6,11 +6,11 @@
  *     asked ──not found, or no answer in time────────▶ refused: its client gets a 500
  *     refused ──a commit has written─────────────────▶ over: the ledger has both the debit and its return, or neither
  *
- * A debit comes here after the spool could not store it and has cut its line off again. From then on, no poster retries
- * it. The debit may still be in the store after a failed commit, or in the spool if its line could not be cut off. In
- * both cases a line in the spool records the debit. The line is written before the client is refused, or as soon as the
- * spool can be written. With that line, the next start gives the debit back. If the process dies before the line is
- * written, the debit may stay; `ledger verify --log` finds it.
+ * A debit comes here after the spool could not store it and has tried to cut off its line. From then on, no poster
+ * retries the debit. The debit may still be in the store after a failed commit, or in the spool if its line could not
+ * be cut off. In both cases another line in the spool, a note, records the debit. The note is written before the client
+ * is refused, or as soon as the spool can be written. With the note, the next start gives the debit back. If the
+ * process dies before the note is written, the debit may stay; `ledger verify --log` finds it.
  */
 
 import type { Debit } from './ledger.ts'
@@ -33,7 +33,7 @@ type WithdrawalOptions = {
   /** A monotonic clock in ms. */
   clockMs: () => number
   log: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
-  /** Returns the current poster. Undefined while no poster is open. */
+  /** Returns the open poster, which writes debits to the ledger. Undefined while no poster is open. */
   poster: () => Poster | undefined
   /** Called when a withdrawal was decided, noted in the spool or ended. */
   onChange: () => void
@@ -46,7 +46,7 @@ type WithdrawalOptions = {
 /** How long the poster may take to answer, in ms. This is longer than one attempt of the poster at a locked file. */
 const answerMs = 2_500
 
-/** How often writing a note is retried while the spool cannot be written, in ms. */
+/** How long to wait before the note of a withdrawal is written again, if the spool could not be written, in ms. */
 const noteMs = 1_000
 
 type WithdrawalState = 'asked' | 'refused'
@@ -89,7 +89,7 @@ export class Withdrawals {
     )
   }
 
-  /** Takes over debits that block their accounts. Each waiting request is resolved, or rejected with the error. */
+  /** Takes over debits that block their accounts. The promise of each debit is resolved, or rejected with the error. */
   withdraw(debits: readonly WaitingDebit[], error: Error): void {
     for (const debit of debits)
       this.#withdrawals.set(debit.row.requestId, { debit, state: 'asked', isDoubtful: false, isNoted: false })
@@ -98,8 +98,8 @@ export class Withdrawals {
   }
 
   /**
-   * Called when a post reports that a debit is in the ledger. @returns the debit if its client still waits; that client
-   * is then not refused
+   * Called when a post reports that a debit is in the ledger. If the debit's client still waits, the withdrawal ends.
+   * @returns the debit of the waiting client; undefined if the client is refused already
    */
   take(requestId: string): WaitingDebit | undefined {
     const withdrawal = this.#withdrawals.get(requestId)
@@ -120,12 +120,12 @@ export class Withdrawals {
     if (this.size > 0 && !this.#noting && nowMs - this.#notedMs >= noteMs) void this.#note()
   }
 
-  /** Resolves when every client has its answer. */
+  /** Resolves when every client whose debit was withdrawn has its answer. */
   async settled(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running)
   }
 
-  /** Tries once more to note in the spool the debits that are neither noted nor given back. */
+  /** Waits for the answers to clients. Then notes in the spool, if possible, debits that must still be given back. */
   async close(): Promise<void> {
     await this.settled()
     if (!this.isSafe()) await this.#note()
@@ -145,7 +145,7 @@ export class Withdrawals {
     this.#options.onChange()
   }
 
-  /** Decides about a debit by the poster's answer. @returns whether the debit's client must be refused */
+  /** Records the fate of a debit, as the poster has reported it. @returns whether the debit's client must be refused */
   #decide(debit: WaitingDebit, fate: WithdrawalFate): boolean {
     const { requestId, accountId, amountNanos, keyId, details } = debit.row
     const withdrawal = this.#withdrawals.get(requestId)
@@ -162,7 +162,7 @@ export class Withdrawals {
     return true
   }
 
-  /** Asks the poster for the fates of debits. @returns undefined if the poster does not answer in time */
+  /** Has the poster withdraw debits. @returns what became of them; undefined if the poster does not answer in time */
   #ask(rows: readonly Debit[]): Promise<Withdrawn | undefined> {
     const { poster, clockMs } = this.#options
     const { promise, resolve } = Promise.withResolvers<Withdrawn | undefined>()
@@ -176,8 +176,8 @@ export class Withdrawals {
   }
 
   /**
-   * Notes in the spool which debits the next start must give back, if the spool can be written. Only one write runs at
-   * a time.
+   * Writes a note into the spool for each debit that the next start must give back, if the spool can be written. Only
+   * one write runs at a time.
    */
   async #note(): Promise<void> {
     while (this.#noting) await this.#noting
@@ -195,7 +195,7 @@ export class Withdrawals {
     try {
       await spool.appendReturns(open.map(([requestId]) => requestId))
     } catch {
-      // The next sweep retries. The failure was logged when the debits themselves could not be written.
+      // The next sweep tries again. Nothing is logged here, because the failed write of the debits was logged already.
       return
     }
     for (const [, withdrawal] of open) withdrawal.isNoted = true
@@ -217,7 +217,7 @@ export class Withdrawals {
   #end(requestIds: readonly string[], given: GivenBack): void {
     this.#options.onCommit()
     const over = requestIds.flatMap((requestId) => this.#withdrawals.get(requestId) ?? [])
-    // Another poster has already given them back.
+    // If no withdrawal is left, another poster has already given these debits back.
     if (over.length === 0) return
     for (const { debit } of over) {
       this.#withdrawals.delete(debit.row.requestId)

@@ -6,7 +6,7 @@ import type { HttpExchange } from '../http/http-exchange.ts'
 import { ProblemError, problems } from '../operations/problem.ts'
 import { guardHeaders } from './guard.ts'
 
-/** A request on the admin listener. */
+/** A request on the admin listener, or a request on the clients' listener that is not for a model. */
 export type AdminRequest = {
   exchange: HttpExchange
   /** The request id, which is also in the answer and in the log. */
@@ -15,7 +15,7 @@ export type AdminRequest = {
   path: string
   /** The query with its question mark, or an empty text. */
   query: string
-  /** Set for a request on the clients' listener. The log line of the request then names the owner of the key. */
+  /** The log record; only for requests on the clients' listener, so that their log lines name the owner of the key. */
   record?: CallRecord
   /** Reads the whole body, at most `bytesMax` bytes. @throws the errors of `readBody` in `src/http` */
   readBody(bytesMax: number, room?: BodyRoom): Promise<Buffer>

@@ -11,7 +11,7 @@ export type ConsoleFiles = {
    * Returns the page.
    * @param up the relative path from the requested page to the console, such as `../`
    * @param api the path of the page's API, relative to the path of the listener
-   * @param hasSignIn whether people can also sign in at an identity provider, besides with keys and tokens
+   * @param hasSignIn whether people can sign in at an identity provider too, and not only with keys and tokens
    */
   page(up: string, api: string, hasSignIn?: boolean): string
   read(name: string): Promise<Asset | undefined>

@@ -12,7 +12,7 @@ export type KnownSite = {
   /** The URL under which people reach the listener through a proxy. */
   publicUrl?: URL | undefined
   /**
-   * Set for the clients' listener. Its cookie has its own name, because browsers send a cookie to all ports of a host.
+   * True for the clients' listener. Its cookie has its own name, because browsers send a cookie to all ports of a host.
    */
   isForOwners?: boolean
   /** Whether people can sign in to this listener at an identity provider (ruling Y19). */
@@ -24,7 +24,7 @@ export type KnownSite = {
 /** The address at which a request reaches a listener. @property port the port of the connection */
 export type Site = KnownSite & { port: number; isSecure: boolean }
 
-/** Returns the site of a request. */
+/** Returns the address at which a request has reached its listener. */
 export function siteOf({ socket }: HttpExchange, known: KnownSite = {}): Site {
   return { ...known, port: socket.localPort ?? 0, isSecure: 'encrypted' in socket }
 }

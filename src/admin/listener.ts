@@ -36,7 +36,10 @@ type AdminParts = {
   door?: { path: string; answer: AdminHandler }
   /** Undefined: the listener speaks plain HTTP. */
   tls?: TlsPair | undefined
-  /** Set if other machines can reach this listener without TLS. Returns the loopback address that serves everything. */
+  /**
+   * Set if other machines can reach this listener without TLS. Such a listener refuses nearly all paths. Returns the
+   * address on loopback where all paths are served.
+   */
   besideOf?: (() => string) | undefined
   /** The path below which people reach the listener, such as `/triwire`. */
   prefix?: string
@@ -50,7 +53,7 @@ const apiPrefix = '/api/v1/'
 /** The path of the demo. Its API is below this path. */
 const demoPath = '/demo'
 
-/** Whether the server is ready. A text says why it is not; a note comes with a ready server. Anyone may read both. */
+/** Whether the server is ready. A text says why it is not. A `note` belongs to a ready server. Anyone may read both. */
 export type Readiness = boolean | string | { note: string }
 
 /** Limits for requests of operators, which are small and arrive quickly. Times are in ms, sizes in bytes. */

@@ -41,7 +41,7 @@ export function judgeScrape(
   const wanted = token()
   if (wanted === undefined) {
     if (!isLoopback) return 'unauthenticated'
-    // A site's name can resolve to this address. Its pages in a browser of this machine then send that name as `Host`.
+    // The name of a foreign site can resolve to this address. A browser on this machine then sends that name as `Host`.
     if (!isNamedByAddress(request.header('host'))) return 'misdirected'
   } else {
     const [, brought] = /^Bearer +(\S+)$/i.exec(request.header('authorization') ?? '') ?? []

@@ -7,7 +7,7 @@ import { type Operation, ownRoles } from '../operations/operation.ts'
 import { ProblemError, pointerTo } from '../operations/problem.ts'
 import { type AdminRequest, problemBelow } from './answer.ts'
 
-/** The largest body of an operation, in bytes. A client's request that the body may contain is counted separately. */
+/** The largest body of an operation, in bytes. If the body contains a client's request, more bytes are allowed. */
 const ownBytesMax = 65_536
 
 export type Matched =
@@ -21,7 +21,7 @@ type ApiRoutes = readonly { operation: Operation; names: string[]; pattern: RegE
 /** The routes of all operations, below the path of the admin API. */
 export const adminRoutes: ApiRoutes = routesOf(`/api/v1`, allOperations)
 
-/** The routes of operations for owners of keys. All are about the owner, so the path may leave `/me` out. */
+/** The routes of operations for owners of keys. `/me` may be left out, because all paths are about the owner. */
 export const ownRoutes: ApiRoutes = routesOf(
   '/console/api(?:/me(?=/))?',
   allOperations
@@ -62,8 +62,8 @@ export function matchOperation(routes: ApiRoutes, method: string, path: string):
 
 /**
  * Returns the fields in the path, the query and the body.
- * @param bounds.bytesMax the largest request of a client
- * @param bounds.share counts a body that may contain a client's request; the caller releases it
+ * @param bounds.bytesMax the size limit for a client's request, in bytes
+ * @param bounds.share counts the memory of a body that may contain such a request; the caller releases the share
  * @throws ProblemError
  */
 export async function readFields(

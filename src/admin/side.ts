@@ -38,7 +38,7 @@ const bodyLimits = { bodyMs: 30_000, bodyGapMs: 30_000 }
 /** Memory without a limit, for small bodies that belong to no account. */
 const ampleRoom = { take: () => true }
 
-/** Makes the handler of the routes. The longest matching path serves a request. */
+/** Makes the handler of the routes. Of all routes that match a request, the one with the longest path serves it. */
 export function createSide(routes: readonly SideRoute[], listeners: readonly RecordListener[]): Side {
   const whole = new Map(routes.map((route) => [route.path, route]))
   const below = routes

@@ -21,7 +21,7 @@ export function createUnderWay(nowMs: () => number) {
   const counts = new Map<string, number>()
   return { enter, openStream, exportRows }
 
-  /** Takes one of `most` places. @returns a function that frees it @throws ProblemError if all places are taken */
+  /** Counts one more use of `name`. @returns a function that ends the use @throws ProblemError if `most` uses run */
   function take(name: string, most: number, refusal: () => ProblemError): () => void {
     const count = counts.get(name) ?? 0
     if (count >= most) throw refusal()
@@ -81,7 +81,7 @@ export function createUnderWay(nowMs: () => number) {
       throw error
     }
 
-    /** Frees the place and closes the rows. A generator that was never started does not end by itself. */
+    /** Frees the place and closes `rows`. If nobody has begun to read `chain`, its end does not close `rows`. */
     function onClose(): void {
       leave()
       // Nobody needs the row that is being read, so its errors are ignored.

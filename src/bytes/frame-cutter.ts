@@ -75,7 +75,7 @@ export class FrameCutter {
     this.#rest = ownCopy(this.#rest)
   }
 
-  /** Call this when the upstream closes. Returns the rest if only its final blank line is missing (translation 4.1). */
+  /** Call this at the end. Returns the unfinished event if only its last blank line is missing (translation 4.1). */
   end(): RawFrame | undefined {
     const rest = this.#clean(this.#rest, true)
     this.#keep('', false)

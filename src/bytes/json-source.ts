@@ -6,24 +6,24 @@ import { keptMark, numberAt, rareCharacter } from './scan.ts'
 type SourcePiece = string | { bytes: Buffer; start: number; end: number }
 
 /**
- * The beginning of a token. While a body is written, a token stands for a source, a JSON text that is copied in later.
- * The number of the source follows. The token is random, so no text from a client can equal it.
+ * The text with which a token begins; a number follows. While a body is written, a token stands for a JSON text (its
+ * source) that is copied in later. The beginning is random, so no text from a client can equal a token.
  */
 const sentMark = `${rareCharacter}sent-${randomBytes(9).toString('base64url')}:`
 
 /**
- * The first 512 tokens, each as a flat string. A concatenated string would make JSON.stringify use a slower path for
- * the whole value.
+ * The first 512 tokens (placeholders), each as a flat string. A concatenated string would make JSON.stringify use a
+ * slower path for the whole value.
  */
 const tokens = Array.from({ length: 512 }, (_, place) => Buffer.from(sentMark + place).toString('latin1'))
 
-/** The sources of the body that is being written. A token's number is the index of its source. */
+/** The sources in the body that is being written. The token of a source contains the source's index in this list. */
 let sources: JsonSource[] = []
 let isWriting = false
 
 /**
  * JSON in pieces, carried exactly as its author wrote it (ruling T16). The pieces are parsed only when a caller reads
- * the value. They become invalid together with the bytes of the body.
+ * the value. After the bytes of the body are released, the pieces are invalid.
  */
 export class JsonSource implements RawJson {
   /**
@@ -80,7 +80,7 @@ function isBytes(from: Buffer | readonly SourcePiece[]): from is Buffer {
   return !Array.isArray(from)
 }
 
-/** Drops the sources of an earlier body that was begun but never written. */
+/** Call this before a body is built. Forgets the sources of an earlier body that was never written. */
 export function beginBody(): void {
   sources = []
 }
@@ -145,21 +145,22 @@ function withoutQuotes<Piece extends SourcePiece>(piece: Piece, atStart = 1, atE
 }
 
 /**
- * Prepares a text for the body that is being written. A text that is carried as its source becomes a token. `writeJson`
- * accepts the text without this too, but JSON.stringify is half as fast once it meets a `toJSON`.
+ * Prepares a text for the body that is being written. A text that is kept as JSON source becomes a token. `writeJson`
+ * also accepts such a text itself, but JSON.stringify is half as fast once it meets a `toJSON`.
  */
 export function sent(text: Text | undefined): unknown {
   return text instanceof JsonSource ? tokenFor(text) : text
 }
 
-/** Returns the token for a JSON text in the body that is being written. */
+/** Returns a token for a JSON text. `writeJson` replaces the token by the text when it writes the body. */
 export function verbatim(raw: RawJson): unknown {
   return tokenFor(raw instanceof JsonSource ? raw : new JsonSource([raw.source]))
 }
 
 /**
  * Writes a body as JSON. Keys stay in the order in which they were set, undefined members are left out, and sources are
- * copied unchanged. JSON.stringify first writes the rest, with a token for each source.
+ * copied unchanged. To do so, JSON.stringify writes a token (a placeholder) for each source, and then each token is
+ * replaced by its source.
  * @returns a buffer with its own memory, which is freed once the buffer is sent
  *   (docs/decisions/0049-memory-given-back.md)
  */
@@ -174,8 +175,8 @@ export function writeJson(value: unknown): Buffer {
 }
 
 /**
- * Three numbers for each token found in the text: its start and end, quotes included, and its number. The array grows
- * and is reused.
+ * Three numbers for each token in a text: its start, its end (quotes included), and the index of its source in
+ * `sources`. The array grows and is reused.
  */
 const found: number[] = []
 

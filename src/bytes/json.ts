@@ -204,7 +204,7 @@ function placeOf(text: string | Buffer, word: string, from: number): number {
   return -1
 }
 
-/** Returns where in the word the searched characters begin. */
+/** Returns the index in the word at which the searched part begins. */
 function rareAt(word: string): number {
   for (let i = 0; i < word.length; i++) {
     const code = word.charCodeAt(i)

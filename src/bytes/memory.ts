@@ -74,7 +74,7 @@ export class KeptText {
   compact(): void {
     const text = this.#unpacked()
     if (text.length < packedMin) {
-      // A piece may keep everything that was read together with it in memory, so it is copied.
+      // A piece may be a part of a larger string and keep that in memory, so the text is copied.
       if (this.#rest !== '') this.#keep([ownCopy(text)])
       return
     }

@@ -53,7 +53,7 @@ export type JsonMember = {
 export type KeptKeys = {
   /** The keys whose objects and arrays are kept. */
   containers: readonly string[]
-  /** The keys whose long strings are kept. A key may be in both lists. */
+  /** The keys whose long strings are kept. The same key can also be in `containers`. */
   texts: readonly string[]
   /**
    * The smallest size of a long string in bytes, including its quotes. At least 3, because the empty string is never
@@ -81,15 +81,15 @@ const rareCode = rareCharacter.charCodeAt(0)
  */
 export const keptMark = `${rareCharacter}kept-${randomBytes(9).toString('base64url')}:`
 
-/** Returns the number of a kept value from its token. Returns undefined for any other value. */
+/** Returns the number in the token of a kept value (see `keptMark`). Returns undefined for any other value. */
 export function keptPlace(value: unknown): number | undefined {
   if (typeof value !== 'string' || value.charCodeAt(0) !== rareCode || !value.startsWith(keptMark)) return undefined
   return numberAt(value, keptMark.length).value
 }
 
 /**
- * Reads the digits that begin at `start`. Returns the number and the position after it. Cutting the digits out costs
- * several times as much.
+ * Reads the digits that begin at `start`. Returns the number and the position after it. Reading a substring of the
+ * digits with `Number` costs several times as much.
  */
 export function numberAt(text: string, start: number): { value: number; end: number } {
   let value = 0
@@ -118,8 +118,8 @@ type JsonLook = {
 
 /**
  * If one of these words occurs as a whole string, the body needs a closer look. The scan compares a word only with
- * strings of the word's length. A native search for one word would cost a fifth of the scan. In a body that is mostly
- * an image, it would cost twice the whole scan.
+ * strings of the word's length. A native search for one word would cost a fifth of the scan. If a body is mostly an
+ * image, such a search would cost twice as much as the scan.
  */
 const notedWords = [
   'developer',
@@ -132,15 +132,15 @@ const notedWords = [
   '12h',
 ] as const
 
-/** Endings of strings that also show that a body needs a closer look. */
+/** If a string ends in one of these words, the body needs a closer look too. */
 const notedEndings = ['mcp', 'shell', 'computer'] as const
 
 export type NotedWord = (typeof notedWords)[number]
 export type NotedEnding = (typeof notedEndings)[number]
 /**
- * A word that equals a whole string, or the ending of a string. `escaped letter` means that a printable ASCII character
- * is needlessly written as a six-character escape. Characters that some writers escape for HTML, such as `<`, do not
- * count.
+ * A fact that the scan notes about the strings of a body. A fact is a whole string, the ending of a string, or
+ * `escaped letter`. The last means that a printable ASCII character is needlessly written as a six-character escape.
+ * Characters that some writers escape for HTML, such as `<`, do not count.
  */
 export type Note = NotedWord | `…${NotedEnding}` | 'escaped letter'
 
@@ -159,7 +159,7 @@ const pageBytes = 65_536
  */
 const keptBytesMax = 4 * 1024 * 1024
 
-/** The largest value of a counter in the scan. */
+/** The largest limit that the scan takes, because it counts in signed integers of 32 bits. */
 const countMax = 0x7fff_ffff
 
 const lookAtNothing: JsonLook = {}
@@ -175,8 +175,8 @@ export function scanObject(bytes: Uint8Array, limits = requestLimits, look = loo
 }
 
 /**
- * Returns the outline of a text, with tokens for the kept values. The outline is read from the memory of the last scan.
- * If that scan was of another text or had other keys, the text is scanned again.
+ * Returns the outline of a text, in which a token replaces each kept value. The outline is read from the memory of the
+ * last scan. If that scan was of another text or had other keys, the text is scanned again.
  * @param members the result of the text's scan
  */
 export function outlineOf(bytes: Uint8Array, keys: KeptKeys, members: readonly JsonMember[]): Outline {
@@ -266,7 +266,7 @@ class Scanner {
   readonly #noteOfBits: ReadonlyMap<number, Note>
   #memory: Buffer
   #wanted: KeptKeys | undefined
-  /** The last scan, whose text and records are in the memory. */
+  /** The last scan. Its text and its records are still in the WebAssembly memory. */
   #last: { members: JsonMember[]; keys: KeptKeys | undefined } | undefined
   #count = 0
   /** Remembered keys without escapes, by a hash of their bytes. */
@@ -348,7 +348,7 @@ class Scanner {
     if (buffer !== this.#memory.buffer) this.#memory = Buffer.from(buffer)
   }
 
-  /** Writes the keys into the memory, unless they are the same as last time, which is usual. */
+  /** Writes the keys into the WebAssembly memory. Usually they are there already from the last scan. */
   #want(keys: KeptKeys): void {
     if (keys === this.#wanted) return
     const { wantedAt, slotBytes, wantsContainer, wantsText } = this.#exports

@@ -35,8 +35,8 @@ type SseReader = Step<Uint8Array, SseFrame> & {
 }
 
 /**
- * Cuts bytes into frames, wherever the network has split them. Every character is searched only once. Call `end()` when
- * the stream closed cleanly. The last event may then lack its final blank line, but nothing else.
+ * Cuts bytes into frames, wherever the network has split them. Every character is searched only once. Call `end()` only
+ * if the stream closed cleanly. A last event without its final blank line then counts, unless its data is incomplete.
  */
 export function createSseReader(): SseReader {
   const decode = createUtf8Decoder()

@@ -3,9 +3,9 @@ import { setAt } from './price-list.ts'
 import type { ModelWire } from './wire-names.ts'
 
 /**
- * The words that mean service at the base price (ruling Y17). The keys are members of an answer, or of its usage.
- * Sources are the vendors' pages on service tiers, fast mode and data residency, and the request fields of C7.
- * `not_available` is the geography of models that offer no choice of geography.
+ * The words that mean service at the base price (ruling Y17). The keys are names of members of an answer, or of its
+ * usage. Sources are the vendors' pages on service tiers, fast mode and data residency, and the request fields of C7.
+ * Models without a choice of geography report `not_available`.
  */
 const baseWords: Readonly<Record<string, readonly string[]>> = {
   service_tier: ['default', 'standard', 'on_demand', 'auto', 'standard_only', 'scale', 'reserved'],
@@ -28,7 +28,7 @@ export function tierOf(said: string): Tier | null | undefined {
   return Object.hasOwn(tierWords, word) ? tierWords[word] : undefined
 }
 
-/** Words of one wire for capacity that was paid in advance, and so costs nothing more. */
+/** Words for capacity that was paid in advance, each after the name of its member. Such an answer costs no more. */
 const prepaidWords: Partial<Record<ModelWire, readonly string[]>> = { messages: ['service_tier priority'] }
 
 /** The header in which Gemini names the tier that served an answer (ai.google.dev/gemini-api/docs, November 2026). */
@@ -37,7 +37,7 @@ export const tierHeader = 'x-gemini-service-tier'
 /** Words for the tier, speed and geography that a request asks for or an answer reports. The keys are member names. */
 export type ServiceWords = Readonly<Record<string, string>>
 
-/** The meaning of a word: the base price (no member is set), a tier, a geography, or unknown. */
+/** The service that a word means: the base price (if no member is set), a tier, a geography, or an unknown service. */
 type Served = { tier?: Tier; geo?: string; isUnknown?: true }
 
 function readWord(member: string, said: string, wire: ModelWire): Served {
@@ -48,7 +48,7 @@ function readWord(member: string, said: string, wire: ModelWire): Served {
   return tier ? { tier } : { isUnknown: true }
 }
 
-/** The tier and the geography by which an answer is billed, and whether it names a service without a price. */
+/** The tier and geography by which an answer is billed. `isUnpriced`: the answer names a service without a price. */
 type ServedFacts = { tier: Tier | undefined; geo: string | undefined; isUnpriced: boolean }
 
 /**
@@ -85,7 +85,7 @@ const wireMembers: Readonly<Record<ModelWire, readonly string[]>> = {
   messages: ['service_tier', 'speed', 'inference_geo'],
 }
 
-/** Whether a request may ask a model for a service. The model must have a price for the word now (ruling C7). */
+/** Whether a request may ask for this service. The model must have a price for it at the time `at` (ruling C7). */
 export function isPricedWord(
   member: string,
   word: unknown,
@@ -129,7 +129,7 @@ function tierWordOf(tier: Tier, word: string): string {
 /**
  * Translates the tier that a client of another wire asks for. The tier is sent only if the model has a price for it now
  * (ruling C7). A word for the base price is sent only if the model has prices of tiers and both wires have the same
- * field. Without that word, the provider might use the tier that the operator chose there as a default.
+ * field. Without that word, the provider might use a default tier that the operator chose there.
  * @returns the words to send, by their field; undefined if nothing is sent
  */
 export function spellTier(
@@ -142,7 +142,7 @@ export function spellTier(
   const { tier, isUnknown } = readWord(asked, word, from)
   const isPriced = tiers.some((one) => (tier ?? one) === one && setAt(prices, { at, tier: one }).tier === one)
   if (isUnknown || !isPriced) return undefined
-  // The word `fast` of messages is a speed. Providers of other wires may know that tier only as `priority`.
+  // `fast` of messages is a speed. Other wires may know this tier only as `priority`, so they get that word.
   const isSame = asked === field
   const free = isSame && freeTierWords.includes(word) ? word : undefined
   const said = tier === undefined ? free : wordOf(tier, isSame ? word : tier)
@@ -154,9 +154,9 @@ export function spellTier(
  * null.
  */
 export type RetoldService = {
-  /** For chat and responses. */
+  /** The tier, for clients of chat and responses. */
   tier: string | null
-  /** For messages. */
+  /** This member and the next two are for messages. */
   speed: 'fast' | 'standard' | null
   capacity: 'standard' | null
   geo: string | null

@@ -28,8 +28,8 @@ export type PriceStep = Rates & {
 }
 
 /**
- * Tiers of service that a list may price separately from the base (ruling Y17). The tier `fast` of chat and responses,
- * and the speed `fast` of messages, count as `priority`.
+ * Tiers of service for which a price list may have prices of their own (ruling Y17). The tier `fast` of chat and
+ * responses, and the speed `fast` of messages, count as `priority`.
  */
 export const tiers = ['flex', 'priority', 'ultrafast'] as const
 export type Tier = (typeof tiers)[number]
@@ -39,13 +39,13 @@ export type PriceSet = {
   prices: Prices
   /** The name of these prices in a bill and in its ledger entry. */
   version: string
-  /** The index of the set's row in the list. */
+  /** The index of the row in the price list from which this set comes. */
   row: number
   /** The band, tier and geography to which the set applies. Null means the base. */
   band: string | null
   tier: Tier | null
   geo: string | null
-  /** The applied factors, in units of 10⁻⁹. Null: the band, tier or geography has its own prices, not a factor. */
+  /** The factors that gave these prices, in units of 10⁻⁹. Null: the band, tier or geography has its own prices. */
   times?: Readonly<Partial<Record<'band' | 'tier' | 'geo', bigint | null>>>
 }
 
@@ -79,15 +79,15 @@ export type PriceRow = {
 export type PriceList = {
   /** The rows, sorted by `fromMs`, the earliest first. There is at least one. */
   rows: readonly PriceRow[]
-  /** The only set of a list without dates, bands, tiers and geographies. */
+  /** The set of prices of a list without dates, bands, tiers and geographies. Undefined for all other lists. */
   only: PriceSet | undefined
   /** The moment that chooses row and band. It is the start of the request, or the end of its answer. */
   counts: 'start' | 'end'
-  /** Whether any set has prices of calls. */
+  /** Whether any set has prices for calls of hosted tools. */
   hasCalls: boolean
   /** Whether any set has a lower price for cache reads than for fresh input. */
   hasCheaperReads: boolean
-  /** Whether any set has a higher price for cache writes than for fresh input. */
+  /** Whether any set of prices has a higher price for cache writes than for fresh input. */
   hasDearerWrites: boolean
   /**
    * The text of a list with bands, tiers or geographies. The ledger stores it, so that a choice of prices can be
@@ -125,7 +125,7 @@ export type Route = {
 
 /** One entry of the catalog, checked and with every default filled in. It is frozen; a reload makes a new entry. */
 export type Model = Serving & {
-  /** The name that clients use and that answers contain. The model of an alias has the alias here (ruling R14). */
+  /** The name for clients and in answers. Each alias has a model of its own, with the alias as `id` (ruling R14). */
   id: string
   /** The id of the model's entry. Requests are billed and logged by this id, whatever name the client used. */
   entryId: string
@@ -169,7 +169,7 @@ export type Chain = {
   /** Two to four models, in the order in which they are tried. */
   entries: readonly Model[]
   when: ReadonlySet<FallbackCause>
-  /** How long a conversation stays with the entry to which it moved, in ms; undefined for the life of the prompt cache. */
+  /** How long a conversation stays with a later entry, in ms. If undefined, as long as a prompt cache lives. */
   returnMs: number | undefined
 }
 
@@ -186,13 +186,13 @@ export type FallbackCause = (typeof fallbackCauses)[number]
 
 type Passage = 'pass' | 'refuse'
 
-/** `account`: one key per customer. `conversation`: one key for all conversations of a customer that begin alike. */
+/** The cache keys that the gateway makes: one per customer, or one per customer and beginning of a conversation. */
 export const implicitKeys = ['off', 'account', 'conversation'] as const
 type ImplicitKey = (typeof implicitKeys)[number]
 
 export const affinities = ['alike', 'named'] as const
 
-/** Fields of requests that cost more than the price of their tokens (ruling C7). */
+/** Request fields that make a request cost more than the listed price of its tokens (ruling C7). */
 export const costFieldNames = [
   'service_tier',
   'speed',
@@ -247,7 +247,7 @@ export function dearestCallNanos({ calls = {} }: Prices): bigint {
   return Object.values(calls).reduce((most, nanos) => (nanos > most ? nanos : most), 0n)
 }
 
-/** The pinned list of models. It is immutable, because a reload makes another one. */
+/** The models that clients can name. A catalog never changes, because a reload makes another one. */
 export type Catalog = {
   /** The models by every id that a client may name. An alias has its own model, which differs only in `id` (ruling R14). */
   models: ReadonlyMap<string, Model>
@@ -297,7 +297,10 @@ export function createCatalog(listed: Iterable<Model | ChainOfIds>, pinnedSecond
   }
 }
 
-/** Makes the model of a chain. Agents get token limits that suit every entry. Prices and plans belong to entries. */
+/**
+ * Makes the model of a fallback chain. Its token limits are the smallest of all entries, so that they suit every entry.
+ * Prices and plans are left to the entries.
+ */
 function openChain({ id, chain, when, returnMs }: ChainOfIds, models: ReadonlyMap<string, Model>): Model {
   const entries = chain.map((entry) => models.get(entry)!)
   const { planned: _, ...first } = entries[0]!

@@ -36,11 +36,11 @@ export type Preset = {
 export type PresetUpstream = {
   baseUrl: string
   keyVariable: string
-  /** Default: the wire's own header. */
+  /** The header that has the key. Default: the header that the wire uses. */
   keyHeader?: string
   headers?: Readonly<Record<string, string>>
   paths?: Readonly<Partial<Record<ModelWire, string | { whole: string; stream: string }>>>
-  /** Settings of the account that replace a key, for example those of a cloud. */
+  /** Settings of the account that replace a key, for example the credentials of a cloud. */
   account?: Readonly<Record<string, object>>
 }
 
@@ -53,7 +53,7 @@ export type PresetModel = {
   prices?: DatedPrices
 }
 
-/** Credits per million tokens, as decimal strings, in the words of the configuration. */
+/** Credits per million tokens, as decimal strings. The members have the same names as in the configuration. */
 export type RateTexts = {
   input: string
   output: string
@@ -83,7 +83,7 @@ export type BandTexts = {
 export type StepTexts = { above: number } & RateTexts
 
 export type DatedPrices = {
-  /** The day on which the source was read, and the provider's page. */
+  /** The day on which the source was read. `source` is the provider's page. */
   asOf: string
   source: string
   /** A note for the person who adds the model. */
@@ -101,10 +101,10 @@ export type PresetsFile = {
   presets: Readonly<Record<string, Preset>>
 }
 
-/** A calendar in the words of the configuration. */
+/** A calendar of days on which price bands do not begin, in the words of the configuration. */
 type CalendarTexts = { zone: string; through: string; days: readonly string[] }
 
-/** The data file that comes with the program. `triwire catalog update` puts a newer file beside a configuration. */
+/** The presets that come with the program. `triwire catalog update` puts a newer file beside a configuration. */
 export const builtInPresets = data as unknown as PresetsFile
 
 export const { presets } = builtInPresets

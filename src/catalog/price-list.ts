@@ -11,8 +11,8 @@ import {
 } from './model.ts'
 
 /*
- * Chooses one of the sets of prices of a list (ruling C11). Sets are made when the configuration is read. A request
- * only looks prices up, for the credit that is set aside and for its bill.
+ * Chooses one of the sets of prices of a list (ruling C11). The sets are built when the configuration is read. A
+ * request only looks up prices, to set credit aside and to compute its bill.
  */
 
 const dayMs = 86_400_000
@@ -26,8 +26,8 @@ type PriceFacts = {
 }
 
 /**
- * Returns the rates of a request, the version under which the ledger stores their set, and what selected them: row,
- * band, tier, geography and step.
+ * Returns the rates of a request, and the `version` by which the ledger knows their price set. The other members tell
+ * why these rates apply: row, band, tier, geography and step.
  * @param inputTokens the sum of fresh input, cache reads and cache writes; it chooses the step
  * @returns `step`: the number of tokens above which the step begins; null for the base
  */
@@ -82,7 +82,7 @@ export function isWithin({ offsetAt, weekdays, windows, daysOff }: Band, at: num
 /** The longest time that the configuration allows for a whole answer, and for its usage after the client has left. */
 export const longestTimeout = '7d'
 
-/** The longest time of a request, in ms: a day for the body, and `longestTimeout` for the answer and for the usage. */
+/** The longest time of a request, in ms: a day for the body, and 7 days each for the answer and for its usage. */
 export const longestRequestMs = dayMs + 2 * 7 * dayMs
 
 /** Whether a request may write to a cache of its provider, and for how long. */
@@ -140,12 +140,12 @@ function dearestOf(all: readonly Prices[], writes: CacheWrites): Prices {
   }
 }
 
-/** How many days to search for the next change by a band. */
+/** How many days ahead to search for moments at which a band changes the prices. */
 const searchedDays = 40
 
 /**
- * Returns the next moments at which the prices of a list change, each with its set. A change by a band is searched for
- * 40 days ahead.
+ * Returns the next moments at which the prices of a list change, each with its set. Changes by a band are found only
+ * for the next 40 days.
  * @param most the most changes to return
  */
 export function nextChanges(list: PriceList, facts: PriceFacts, most: number): { at: number; set: PriceSet }[] {
@@ -164,7 +164,7 @@ export function nextChanges(list: PriceList, facts: PriceFacts, most: number): {
   return changes
 }
 
-/** Returns when windows of the band begin or end, or clocks of its zone change, from the day before `at` on. */
+/** Returns the starts and ends of the band's windows, and its zone's clock changes, from the day before `at` on. */
 export function edgesOf({ offsetAt, windows }: Band, at: number, days: number): number[] {
   const first = Math.floor((at + offsetAt(at)) / dayMs) - 1
   return Array.from({ length: days + 2 }, (_, i) => first + i).flatMap((day) => [

@@ -48,7 +48,7 @@ export const profileKeys = z.strictObject({
   cumulative: listOf(oneOf(['arguments', 'reasoning']), 'arguments and reasoning').describe(
     'What each piece of the stream repeats from the beginning: the `arguments` of tool calls, or the `reasoning`.',
   ),
-  // Replayed reasoning goes to the same field.
+  // Reasoning of earlier turns that is sent again (`replay_thought`) goes into the same field.
   reasoning_field: oneOf(['auto', 'reasoning_content', 'reasoning', 'details']).describe(
     'chat: the field of an answer that has the reasoning text.',
   ),
@@ -156,7 +156,7 @@ export const profileKeys = z.strictObject({
   charges: listOf(oneOf(chargeNames), 'charges').describe(
     'What the provider charges for in addition to input and output. `check` names the models that have no price for it.',
   ),
-  // A model's entry may allow a beta of this list (ruling C7).
+  // The catalog entry of a model can allow single betas of this list (ruling C7).
   costly_betas: listOf(filled('must name a beta'), 'betas').describe(
     'messages: betas that raise the price, which are dropped from requests. `*` stands for any ending.',
   ),
@@ -168,15 +168,15 @@ export const profileKeys = z.strictObject({
   routing_containers: listOf(filled('must name a request field'), 'request fields').describe(
     'Objects whose members the upstream reads like fields of the request. The fields that choose another model or price are dropped there too.',
   ),
-  // An answer with another name is billed nevertheless (ruling Y13).
+  // An answer with a name that is not listed is billed nevertheless (ruling Y13).
   answer_names: listOf(filled('must name a model'), 'names').describe(
     'Further model names that answers may have. `*` stands for any characters. An answer with any other name gets the flag `model_differs`.',
   ),
-  // The next two keys add to the refusals of the profile (ruling U2).
+  // The texts of the next two keys are added to the rules for refusals in the profile (ruling U2).
   account_faults: listOf(filled('must be a part of the text'), 'parts of texts').describe(
     'Text in a 4xx error that shows a fault of the account with the provider. Choose words that no request can put into an error.',
   ),
-  // An example is the error of a model without image support that received an image (ruling U8).
+  // For example, a server may answer 500 if a model without image support gets an image (ruling U8).
   request_faults: listOf(filled('must be a part of the text'), 'parts of texts').describe(
     'Text in a 5xx error that shows a fault of the request. The client then gets a 400.',
   ),

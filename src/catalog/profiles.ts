@@ -2,7 +2,7 @@ import { groupByWire, type Profile, type ProfileValues } from './profile.ts'
 import { refusals } from './refusals.ts'
 import { type ModelWire, modelWireNames } from './wire-names.ts'
 
-/** The keys of a profile whose values differ from the profile that it extends. Two keys are merged member by member. */
+/** The values of a profile that differ from the extended profile. Two values are objects, which may be incomplete. */
 export type ProfileSetting = Partial<Omit<ProfileValues, 'reasoning' | 'replayThought'>> & {
   /** The name of the extended profile. Without a name, the plain profile of the wire is extended. */
   extends?: string
@@ -53,9 +53,9 @@ function layOver(base: ProfileValues, { extends: _, ...setting }: ProfileSetting
 const anyChoice = ['auto', 'none', 'required', 'named'] as const
 
 /**
- * The profile of an unknown upstream. The profile of each wire adds the differences of the wire. A field that could
- * make the upstream refuse the request is left out, such as reasoning or a field of one vendor. An operator who knows
- * the upstream names a profile.
+ * The profile of an unknown upstream. Each wire changes some of these values (`wireWays`). A field that could make the
+ * upstream refuse the request is left out, such as reasoning or a field of one vendor. An operator who knows the
+ * upstream names a profile.
  */
 const plainest: ProfileValues = {
   maxField: 'max_completion_tokens',
@@ -88,7 +88,7 @@ const plainest: ProfileValues = {
   autoCacheSameWire: false,
   cacheLife: '5m',
   usageQuirk: 'none',
-  // Repetition is never assumed, because a model may repeat its own words (ruling Y4).
+  // A piece of an answer never counts as a repetition, because a model may repeat its own words (ruling Y4).
   cumulative: [],
   strictFields: false,
   assistantFirst: false,
@@ -107,7 +107,7 @@ const plainest: ProfileValues = {
   preferStream: false,
 }
 
-/** Differences of the wires from the plain upstream: the fields they accept, and limits of the wire itself. */
+/** For each wire: how its profile differs from `plainest`, by the fields that it accepts and its own limits. */
 const wireWays: Partial<Record<ModelWire, ProfileSetting>> = {
   messages: {
     maxField: 'max_tokens',
@@ -153,8 +153,8 @@ const fixedSampling = new Set([
 ])
 
 /**
- * The errors for schemas that are not `plain`: "object schema missing properties", "array schema missing items".
- * Another error says that `anyOf` is not allowed "at the top level".
+ * OpenAI rejects schemas that are not `plain`. Its errors are "object schema missing properties", "array schema missing
+ * items", and that `anyOf` is not allowed "at the top level".
  */
 const openaiTools: ProfileSetting = {
   toolSchemas: 'plain',
@@ -169,11 +169,11 @@ const openaiChat: ProfileSetting = {
   accepts: new Set(['prompt_cache_key', 'safety_identifier', 'strict', 'allowed_tools']),
   developerRole: true,
   files: true,
-  // A longer call id gets "string too long, expected a maximum length of 40".
+  // The vendor refuses a longer call id: "string too long, expected a maximum length of 40".
   toolIdStyle: 'len40',
 }
 
-/** The levels that all reasoning models of the vendor accept. Some newer ones also have `minimal` or `xhigh`. */
+/** The levels that all of OpenAI's reasoning models accept. Some newer ones also have `minimal` or `xhigh`. */
 const effort: Profile['reasoning'] = {
   style: 'effort',
   levels: ['low', 'medium', 'high'],
@@ -195,14 +195,14 @@ const anthropic: ProfileSetting = {
   assistantFirst: true,
   // The error until Opus 4.8: "role 'system' is not supported on this model".
   operatorInPlace: 'first_only',
-  // The error since 4.6: "This model does not support assistant message prefill".
+  // Since 4.6, Claude models refuse a prefill with "This model does not support assistant message prefill".
   prefill: 'none',
   // Unknown fields get the error "Extra inputs are not permitted". Ruling P5 follows from that.
   strictFields: true,
   // With `strict`, arguments of a call follow the closed form of the tool's schema:
   // platform.claude.com/docs/en/agents-and-tools/tool-use/strict-tool-use.
   accepts: new Set(['top_k', 'strict']),
-  // The errors for schemas that are not closed: "For 'integer' type, property 'minimum' is not supported",
+  // Schemas that are not closed get the errors "For 'integer' type, property 'minimum' is not supported" and
   // "'additionalProperties' must be explicitly set to false".
   shape: 'closed',
   // Current models refuse `temperature` together with `top_p`.
@@ -225,7 +225,7 @@ const bedrockEnvelope: ProfileValues['envelope'] = {
   betas: 'body',
 }
 
-/** An operator's own server would fetch URLs of a client from inside the network (B13), and sends no bill. */
+/** An operator's own server sends no bill. It would fetch a client's media from inside the network (B13). */
 const selfHosted: ProfileSetting = { remoteMedia: 'refuse', charges: [] }
 
 /** The levels of reasoning that self-hosted model servers accept, each in the words of the wire. */
@@ -239,14 +239,14 @@ const modelServer: ProfileSetting = {
   maxStops: Number.POSITIVE_INFINITY,
   operatorInPlace: 'first_only',
   developerRole: false,
-  // Templates iterate over the content, so null fails.
+  // The chat templates of model servers loop over the content, so null fails.
   nullContent: 'empty',
   // Model servers hide nothing that a model writes.
   hiddenReasoning: 'never',
   ...selfHosted,
 }
 
-/** llama.cpp serves one model, and gives it the name of its file. */
+/** A server of llama.cpp has one model. Its answers name the model's file, so any name is accepted. */
 const anyModel = ['*']
 
 /** llama.cpp answers with these words and status 500 if a text-only model receives an image or a recording. */
@@ -256,7 +256,7 @@ const liteLlm: ProfileSetting = {
   // LiteLLM passes on the first four stop sequences, and drops the others silently.
   maxStops: 4,
   refusals: refusals.litellm,
-  // LiteLLM passes on the error of the server behind it, with its status.
+  // LiteLLM passes on errors of its upstream servers, such as llama.cpp, with their status.
   requestFaults: unsupportedInput,
   // LiteLLM routes by tags (docs.litellm.ai/docs/proxy/tag_routing), and reads metadata in two places. LiteLLM merges
   // `extra_body` into what it sends (docs.litellm.ai/docs/completion/provider_specific_params).
@@ -455,7 +455,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
     },
   },
 
-  // Measured with 0.32 (docs/servers.md). Arguments follow a tool's schema only if `strict` is set.
+  // Measured with vLLM 0.32 (docs/servers.md). Arguments follow a tool's schema only if `strict` is set.
   vllm: {
     chat: { ...modelServer, accepts: new Set(['top_k', 'strict']), maxStops: 4, reasoning: switchable },
     messages: {
@@ -487,11 +487,11 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       answerNames: anyModel,
     },
     messages: {
-      // A named choice is read as `any`, and `none` is ignored.
+      // llama.cpp reads a named choice as `any`, and ignores `none`.
       toolChoice: new Set(['auto', 'required']),
-      // `output_config` is ignored.
+      // The server ignores `output_config`.
       shape: 'none',
-      // The server's own reasoning has an empty signature, so `remove` would drop it.
+      // This server's own reasoning has an empty signature, so the default `remove` would drop this reasoning.
       unprovenThought: 'pass',
       autoCache: 'off',
       hiddenReasoning: 'never',
@@ -502,7 +502,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
     responses: {
       reasoning: switchable,
       toolChoice: new Set(['auto', 'none', 'required']),
-      // `text.format` is ignored.
+      // llama.cpp ignores `text.format`.
       shape: 'none',
       developerRole: false,
       hiddenReasoning: 'never',
@@ -515,8 +515,8 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
   ollama: {
     chat: { ...modelServer, toolChoice: new Set(['auto']), reasoningField: 'reasoning' },
   },
-  // Measured with 1.109 in front of llama.cpp (docs/servers.md). Limits of the server behind LiteLLM are set for each
-  // model.
+  // Measured with LiteLLM 1.109 in front of llama.cpp (docs/servers.md). Limits of the server behind LiteLLM are set
+  // for each model.
   litellm: {
     chat: { ...modelServer, ...liteLlm, accepts: new Set(['top_k', 'strict']), reasoning: switchable },
     messages: {
@@ -543,5 +543,5 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
   },
 }
 
-/** Every name that a configuration may use. */
+/** The names of all profiles that a configuration may use. */
 export const profileNames = Object.keys(named) as [string, ...string[]]

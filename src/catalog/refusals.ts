@@ -39,9 +39,9 @@ export const awsKeyCodes: readonly string[] = [
   'RequestExpired',
 ]
 
-/** The rows by provider, with their sources: pages read on 2026-11-27, and threads with the date of the quoted text. */
+/** The refusals by provider. The sources are pages read on 2026-11-27, and threads with the date of the quoted text. */
 export const refusals = {
-  // https://platform.claude.com/docs/en/api/errors; claude-code is anthropics/claude-code
+  // https://platform.claude.com/docs/en/api/errors; claude-code# stands for an issue of anthropics/claude-code
   anthropic: [
     // claude-code#66314 (2026-06-08), #38035 (2026-03-24), #72457 (2026-06-30)
     byText('spent', [400], /^Your credit balance is too low to access the \w+ API\. .* or purchase credits\.$/),
@@ -60,7 +60,7 @@ export const refusals = {
     ...byCode('spent', 'billing_not_active', 'billing_hard_limit_reached'),
     // continuedev/continue#11449 (2026-03-15), home-assistant/core#120072: 403
     ...byCode('denied', 'access_terminated', 'unsupported_country_region_territory'),
-    // Lamb-Project/lamb#54 (2025-10-13), for streams; continuedev/continue#12031 (2026-04-03), reasoning summaries
+    // Lamb-Project/lamb#54 (2025-10-13): streams; continuedev/continue#12031 (2026-04-03): summaries of reasoning
     partly(byText('denied', [400], /^Your organization must be verified to /)),
   ],
   gemini: [

@@ -18,8 +18,8 @@ const fieldsBySource: Readonly<Record<string, readonly string[]>> = {
   // docs.qwencloud.com/developer-guides/text-generation/web-search (each search is billed in addition to the tokens);
   // alibabacloud.com/help/en/model-studio/web-search
   Alibaba: ['enable_search', 'search_options', 'enable_code_interpreter'],
-  // cloud.tencent.com/document/product/1729/111007, and ChatCompletionsRequest of tencentcloud-sdk-hunyuan, which
-  // spells them in another way
+  // cloud.tencent.com/document/product/1729/111007. ChatCompletionsRequest of tencentcloud-sdk-hunyuan has the same
+  // fields, but spells their names in another way.
   Tencent: ['enable_enhancement', 'force_search_enhancement', 'enable_deep_search', 'enable_speed_search'],
   // cloud.baidu.com/doc/qianfan-docs/s/Wm8r4sw29
   Baidu: ['web_search'],
@@ -58,12 +58,12 @@ const fieldsBySource: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
-/** Fields with which some providers run tools of their own. A tool is billed in addition, or causes more tokens. */
+/** Fields that start tools of the provider. The provider bills such a tool in addition, or it causes more tokens. */
 export const paidToolFields: readonly string[] = ['Alibaba', 'Tencent', 'Baidu', 'Groq'].flatMap(
   (source) => fieldsBySource[source]!,
 )
 
-/** Names and patterns of the table above, each once. */
+/** The names and patterns of all fields in `fieldsBySource`, each once. */
 export const routingFields: readonly string[] = [...new Set(Object.values(fieldsBySource).flat())]
 
 /** Betas with which the vendor's own API lets another model answer (platform.claude.com, as above). */
@@ -73,8 +73,8 @@ const names = new Map(routingFields.map((row) => [foldName(row), row]))
 const patterns = routingFields.filter((row) => row.includes('*')).map((row) => [row, compile([row])] as const)
 
 /**
- * A field's name after `foldName`, and the row of the table that it matches. Losses name the row, because a name that
- * matches a pattern may contain any text of the client.
+ * The result of reading one field name: the name after `foldName`, and the row of the table above that matches it.
+ * Losses contain the row, because a name that matches a pattern may contain any text of the client.
  */
 type FieldName = { folded: string; row: string | undefined }
 
@@ -94,7 +94,7 @@ export function readFieldName(name: string): FieldName {
   return read
 }
 
-/** Folds the case as readers that ignore it do: Go's `encoding/json` takes U+017F for an s and U+212A for a k. */
+/** Folds the case like readers that ignore case. Go's `encoding/json` takes U+017F for an s and U+212A for a k. */
 export function foldName(name: string): string {
   return name.toUpperCase().toLowerCase()
 }

@@ -2,7 +2,7 @@
 export const clientWireNames = ['messages', 'chat', 'responses'] as const
 export type ClientWire = (typeof clientWireNames)[number]
 
-/** The wires that models use. A folder in `wires/` has the facts of each. */
+/** The wires that models use. Each wire has a folder with its facts in `wires/`. */
 export const modelWireNames = [...clientWireNames] as const
 export type ModelWire = (typeof modelWireNames)[number]
 
@@ -17,14 +17,14 @@ type WirePlace = {
   path: string
   /** The field for a key of the provider's prompt cache, on wires that have one. */
   cacheKey?: 'prompt_cache_key'
-  /** The path of requests for a stream, if it differs. It may end in a query. */
+  /** The path of requests for a stream, if it differs from `path`. Some of these paths end in a query. */
   streamPath?: string
   keepsVersion: boolean
 }
 
 /**
- * The endpoint of each wire, for us and for upstreams (spec 1.2). If a base URL has a path, the vendor's SDKs of the
- * messages wire add the version themselves. SDKs of the other wires expect the version in the base URL (ruling P8).
+ * The endpoint of each wire, for us and for upstreams (spec 1.2). A base URL with a path may lack the version. The
+ * vendor's SDKs of the messages wire then add the version, and SDKs of the other wires do not (ruling P8).
  */
 export const wirePlaces: Readonly<Record<ModelWire, WirePlace>> = {
   messages: { path: '/v1/messages', keepsVersion: true },

@@ -106,7 +106,7 @@ function readAnswer(origin: string, { status, headers }: FetchResponse, text: st
     if (isOurs && (isProblem || status === 200))
       return { status, body: JSON.parse(text), unreached: headers.get('x-triwire-unreached') }
   } catch {
-    // The body does not match its content type.
+    // The content type promises JSON, but the body is no valid JSON.
   }
   return {
     trouble: `what listens on ${origin} is no triwire of this version: name its admin listener with --admin-listen`,

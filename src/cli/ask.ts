@@ -5,7 +5,7 @@ import { type FetchRequest, type FetchResponse, fetchHttp } from '../upstream/ht
 import type { ResponseHeaders } from '../upstream/target.ts'
 
 /**
- * Sends a request to a server, through the environment's proxy if there is one, by the rules for upstreams (N-F4).
+ * Sends a request to a server. The environment may set a proxy, by the same rules as for upstreams (N-F4).
  * @throws any error of `fetchHttp`, which `explainFailure` puts into words
  */
 export async function ask(url: string, question: FetchRequest): Promise<FetchResponse> {

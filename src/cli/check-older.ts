@@ -32,7 +32,7 @@ const ignored: readonly (readonly [count: (found: Found) => number, text: string
   ],
 ]
 
-/** Checks what an older release cannot read. @throws the error of a database that does not respond */
+/** Finds what an older release cannot read. @throws the error of a database that does not respond */
 export async function checkOlder(release: OlderRelease, { file, isBuiltIn, store }: Config): Promise<OlderCheck> {
   const keys =
     file === undefined || isBuiltIn ? [] : findNewerKeys(release, parse(readFileSync(file, 'utf8'), { merge: true }))

@@ -94,7 +94,8 @@ async function load(options: CheckOptions): Promise<Config> {
 }
 
 /**
- * Warns of accounts whose plan the configuration lacks, and of rules whose account the store lacks.
+ * Warns of accounts with a plan that is not in the configuration, and of sign-in rules with an account that is not in
+ * the store.
  * @throws the error of a database that does not respond
  */
 async function warnOfAccounts({ store, plans, signIn }: Config): Promise<Config['warnings']> {
@@ -114,7 +115,7 @@ async function warnOfAccounts({ store, plans, signIn }: Config): Promise<Config[
 }
 
 async function askAll(config: Config, { everyModel, timeout }: CheckOptions): Promise<UpstreamAnswered[]> {
-  // Only a running server has the simulator, so there is nothing to ask.
+  // The built-in configuration has no upstream except the simulator, which only a running server has.
   if (config.isBuiltIn) return []
   const { askUpstreams } = await import('../live/ask-upstreams.ts')
   try {

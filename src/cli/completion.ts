@@ -122,13 +122,13 @@ function quote(text: string): string {
 type CompletionPoint = {
   /** The commands before this point, separated by blanks. Empty for the program itself. */
   path: string
-  /** Commands that can follow, and the fixed values of an argument. */
+  /** The commands that can follow at this point, and the fixed values that an argument can have. */
   commands: readonly { name: string; about: string }[]
   /** Options that are valid here, including the global ones. */
   options: readonly { name: string; about: string; value: 'none' | 'file' | 'text'; choices: readonly string[] }[]
 }
 
-/** Returns all points of a program. A command comes before its subcommands. */
+/** Returns the completion points of a program, one for each command. A command comes before its subcommands. */
 function placesOf(program: Command): CompletionPoint[] {
   const global = optionsOf(program)
   return visit(program, '')

@@ -20,8 +20,8 @@ const changesMax = 2_000
  * length of the lists, not on the product of both lengths (E. Myers, "An O(ND) Difference Algorithm", 1986).
  */
 function compareLines(left: readonly string[], right: readonly string[]): string[] {
-  // The furthest position on the left for each diagonal (left minus right position), by round. A round is a number of
-  // changes.
+  // For each number of changes: the furthest position on the left that can be reached on each diagonal. A diagonal is
+  // identified by the position on the left minus the position on the right.
   const rounds: Int32Array[] = []
   for (let changes = 0; changes <= changesMax; changes++) {
     const before = rounds.at(-1)
@@ -38,8 +38,8 @@ function compareLines(left: readonly string[], right: readonly string[]): string
 }
 
 /**
- * Returns the last change on the way to a diagonal, and the position on the left after the change.
- * @param before the array of the previous number of changes
+ * Finds the last change of the best path to a diagonal. `isNew`: a line is added. `i`: the left position afterwards.
+ * @param before the furthest positions after one change less
  */
 function stepOf(before: Int32Array, changes: number, diagonal: number): { isNew: boolean; i: number } {
   const [added, removed] = [before[diagonal + changes + 1]!, before[diagonal + changes - 1]!]
@@ -47,7 +47,7 @@ function stepOf(before: Int32Array, changes: number, diagonal: number): { isNew:
   return { isNew, i: isNew ? added : removed + 1 }
 }
 
-/** Collects the changes by walking the rounds from the last to the first. */
+/** Collects the changes. Each step goes back by one change, from the end of the texts to their beginning. */
 function changesOf(left: readonly string[], right: readonly string[], rounds: readonly Int32Array[]): string[] {
   const told: string[] = []
   let diagonal = left.length - right.length

@@ -157,7 +157,7 @@ function readHead(text: string): Head {
   }
 }
 
-/** Reads the filter of entries. @throws Error that names an option that matches nothing, and what to do */
+/** Reads the filter of entries from the options. @throws Error if the value of an option matches nothing */
 async function filterOf(context: Pick<Context, 'books' | 'calendar'>, command: Command): Promise<EntryFilter> {
   try {
     return await readFilter(context, z.object(filterFields).parse(typedOptions(command, filterFlags)))

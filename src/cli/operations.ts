@@ -112,7 +112,7 @@ function choicesOf(schema: z.ZodType): string[] | undefined {
   return inner instanceof z.ZodEnum ? inner.options.map(String) : undefined
 }
 
-/** Makes a parser that reports an invalid value immediately. The operation still gets the text as it was typed. */
+/** Makes a parser that reports an invalid value at once. It returns the text, or what `face.reads` makes of it. */
 function reader(schema: z.ZodType, face: Options, name: string): (text: string) => string {
   return (typed) => {
     const result = schema.safeParse(typed)
@@ -162,7 +162,7 @@ function readField(file: string, schema: z.ZodType): string {
   return bytes.toString()
 }
 
-/** Notes models of a key that the catalog lacks. They are no error, because a reload may add them (NEW-8). */
+/** Notes each typed model that the catalog lacks. Such a model is no error, because a reload may add it (NEW-8). */
 async function noteUnknownModels(command: Command, typed: string): Promise<void> {
   const { glanceAtConfig } = await import('../config/load.ts')
   let ids: string[]

@@ -20,7 +20,7 @@ export function timeoutOption(description: string, usual: string): Option {
   return new Option('--timeout <time>', description).argParser(read).default(read(usual), usual)
 }
 
-/** Makes a parser for an integer option. @param more a text that follows the range in its error */
+/** Makes a parser for an integer option. @param more a text after the range in the error message */
 export function numberFrom(least: number, most: number, more = ''): (text: string) => number {
   return (text) => {
     if (!/^(?:0|[1-9]\d{0,6})$/.test(text) || Number(text) < least || Number(text) > most)

@@ -63,7 +63,7 @@ export function listChangingPrices(models: readonly Model[], nowMs: number) {
   })
 }
 
-/** Returns the rows of the table that shows these models. */
+/** Returns the rows of the table that shows models with changing prices. */
 export function changingRows(listed: ReturnType<typeof listChangingPrices>): string[][] {
   const short = ({ band, rates: { input, output } }: ReturnType<typeof describeSet>) =>
     `${input} / ${output}${band === null ? '' : ` (${band})`}`

@@ -309,7 +309,7 @@ function formatTotals(rows: readonly TotalRow[]): string {
   return formatRows(names, rows)
 }
 
-/** Formats the sums of a statement and its digests. Its lines are only in the forms csv, html and JSON. */
+/** Formats the sums and digests of a statement for people. Only the forms csv, html and JSON contain its lines. */
 function sayStatement(told: ToldStatement): string {
   const sums = Object.entries(told).filter(([, value]) => !Array.isArray(value))
   return formatFields(Object.fromEntries(sums))

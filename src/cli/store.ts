@@ -71,7 +71,7 @@ export async function findStore({ config, store }: GlobalOptions): Promise<Store
   return found.store
 }
 
-/** Reads only what the store needs. Keys of upstreams are not required, because only the server may have them. */
+/** Reads only what the store needs. Keys of upstreams are not required, because perhaps only the server has them. */
 async function readConfig(config: string | undefined): Promise<Config> {
   const { loadConfig } = await import('../config/load.ts')
   return loadConfig({ ...(config !== undefined && { config }), isWithoutFiles: true, isWithoutKeys: true })

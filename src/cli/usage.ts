@@ -4,7 +4,7 @@ import { formatTable } from './print.ts'
 type UsageTotal = ToldUsage['total']
 type FirstByteTimes = NonNullable<UsageTotal['first_byte_ms']>
 
-/** Formats a table: a line for each bucket of each group, then the sum of the other groups, and the total. */
+/** Formats a table. It has a line for each bucket of each group, the sum of the groups not listed, and the total. */
 export function formatUsage(told: ToldUsage): string {
   const { series, other, total, buckets, time_zone: zone, from, to } = told
   const by = Object.keys(series[0]?.of ?? {})

@@ -2,11 +2,11 @@ import { isMap, isSeq, parseDocument, stringify, type YAMLSeq } from 'yaml'
 import type { PresetUpstream } from '../catalog/presets.ts'
 import { flowOf, indented, TextEdits } from './text-edits.ts'
 
-/** A row of prices, as the configuration file writes it: amounts are decimal texts, and its other keys stay as read. */
+/** A row of prices with the keys of the configuration file. Amounts are decimal texts; other values stay as read. */
 type WrittenRow = Readonly<Record<string, unknown>>
 type PriceEntry = WrittenRow | readonly WrittenRow[]
 
-/** A model with the keys of the file. */
+/** A model of the catalog, with the keys that the configuration file uses. */
 export type CatalogEntry = {
   id: string
   wire: string
@@ -64,7 +64,7 @@ export function editCatalog(
     if (catalog.flow) throw new Error('`catalog` is written in one line: change it by hand')
     for (const { place, figures } of updated) update(edits, models, place, figures)
     if (entries.length > 0) edits.addItems(models, entries)
-    // `pinned` is added after the new models if the catalog lacks it.
+    // If the catalog has no `pinned` yet, that key is added after the new models.
     edits.setIn(catalog, 'pinned', pinned)
   }
   if (upstream) {

@@ -3,7 +3,7 @@ import { filled, oneOf, text } from '../catalog/kinds.ts'
 import type { SigningPlace } from '../clouds/sigv4.ts'
 import * as field from './fields.ts'
 
-/* Settings of accounts that use a cloud's credentials, not a key. A host of AWS may already name region and service. */
+/* Settings of accounts that use a cloud's credentials, not a key. AWS host names usually contain region and service. */
 
 const regionCure = 'must be a region such as eu-central-1'
 
@@ -84,7 +84,7 @@ export const cloudKeys = {
 
 export type CloudEntries = { [Name in keyof typeof cloudKeys]?: z.output<(typeof cloudKeys)[Name]> | undefined }
 
-/** Names of services in hosts, with their names in signatures (botocore 1.44.8, Anthropic's SDKs, November 2026). */
+/** For each service name in AWS's hosts, its name in signatures (botocore 1.44.8, Anthropic's SDKs, November 2026). */
 const services = new Map([
   ['bedrock-runtime', 'bedrock'],
   ['bedrock-mantle', 'bedrock-mantle'],
@@ -118,7 +118,7 @@ export function placeFor(
   return { region: region ?? host?.region ?? regionOf(env) ?? '', service: service ?? host?.service ?? '' }
 }
 
-/** Finds regions and services that nothing names, and regions that differ from the host of the upstream. */
+/** Finds accounts of AWS without a region or service, and regions that differ from the one in the upstream's host. */
 export function* placeMistakes(
   upstreams: Readonly<Record<string, { base_url: string; accounts: readonly CloudEntries[] }>>,
   env: Environment,

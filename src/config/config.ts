@@ -41,7 +41,7 @@ export type CloudAccount = AwsAccount | GoogleAccount | AzureAccount
 
 export type AwsAccount = {
   kind: 'aws'
-  /** The AWS region and service that signatures name. */
+  /** Requests are signed for this AWS region and for this AWS service. */
   region: string
   service: string
   /** `request`: each request is signed. `bearer`: a short-term key is made and sent with requests. */
@@ -65,7 +65,7 @@ export type AzureAccount = {
   tenant?: string
   client?: string
   secret?: Secret
-  /** An absolute path. */
+  /** The absolute path of a file with the secret of the application. */
   secretFile?: string
   scope: string
 }
@@ -78,7 +78,7 @@ export type Upstream = {
   endpoints: Endpoints
   /** The header for the key, in lower case. Undefined: the header of the wire. */
   keyHeader: string | undefined
-  /** Undefined: connections use no proxy. */
+  /** The proxy for connections to the upstream; undefined if connections use no proxy. */
   proxy: EgressProxy | undefined
   /** Certificates in PEM that are trusted instead of the system's. */
   ca: string | undefined
@@ -115,11 +115,11 @@ export type Config = {
   adminListen: Address
   /** The URL at which clients reach the gateway, with path and without `/v1` (Y19). Undefined if not set. */
   apiUrl: string | undefined
-  /** Whether the public listener serves pages for owners of keys and sessions (ruling Y19). */
+  /** Whether the public listener serves pages for people who have a key or a session (ruling Y19). */
   ownPages: boolean
-  /** The address of the pages for owners of keys, for error messages. Undefined without pages or `apiUrl`. */
+  /** The URL of the pages for owners of keys. Error messages name this URL. Undefined without pages or `apiUrl`. */
   ownPage: string | undefined
-  /** The values of labels, by dimension (ruling Y21). */
+  /** For each dimension of labels: the values that can be chosen (ruling Y21). */
   labels: DeclaredLabels
   /** The names of the plans that accounts may have (ruling C11). */
   plans: readonly string[]
@@ -137,9 +137,9 @@ export type Config = {
   signIn: SignInSettings | undefined
   /** The place of the store. The default is relative to the working folder (ruling X8). */
   store: StorePlace
-  /** The default store before 0.2.0, beside the configuration. Set if today's default is another place (ruling X8). */
+  /** The default store before 0.2.0, beside the configuration. Undefined if it is also today's default (ruling X8). */
   earlierStore: string | undefined
-  /** The absolute path of the folder for lock and spool. With SQLite it is the store's folder (ruling X13). */
+  /** The absolute path of the folder for the server's lock and spool. SQLite: the store's folder (ruling X13). */
   stateDir: string
   /** A digest of the settings that replicas share. The order of keys and the version of triwire do not change it. */
   digest: string

@@ -94,7 +94,7 @@ export function readDocument(source: string, env: NodeJS.ProcessEnv, standIn: St
 }
 
 /**
- * Matches a reference without quotes inside braces or brackets, where YAML reads the reference's own braces as a map.
+ * Matches an unquoted reference (`${NAME}`) inside braces or brackets. YAML reads the reference's own braces as a map.
  */
 const bareReference = /[{[,].*:\s*\$\{|[[,]\s*\$\{/
 

@@ -5,7 +5,7 @@ import { isDecodable, isLoopback, type Secret } from './values.ts'
 export type EgressProxy = {
   /** The URL, with credentials if the proxy needs them. */
   url: Secret
-  /** The key of the configuration or the environment variable that names the proxy. */
+  /** The name of the configuration key, or of the environment variable, that sets the proxy. */
   source: string
 }
 
@@ -82,9 +82,9 @@ export function showProxy({ url }: EgressProxy): string {
 }
 
 /**
- * Whether the proxy itself sent an error response, and not the server behind it (N-F4). If requests have an absolute
- * target, both may report an unknown host or wrong credentials. A proxy adds itself to `via` of responses that it
- * forwards (RFC 9110 §7.6.3). Its own responses are HTML, while models send JSON.
+ * Whether the proxy itself sent an error response, and not the server behind it (N-F4). If the target of a request is a
+ * whole URL, both may report an unknown host or wrong credentials. A proxy adds itself to `via` of responses that it
+ * forwards (RFC 9110 §7.6.3). The proxy's own responses are HTML, while models send JSON.
  * @param header returns a header by its lower-case name
  */
 export function isProxysAnswer(status: number, header: (name: string) => unknown): boolean {

@@ -9,7 +9,7 @@ type OwnPath = string | { whole: string; stream: string }
 export type EndpointSettings = {
   /** The URL without a final slash. */
   baseUrl: string
-  /** Paths by wire. Each replaces the path of the base URL together with the path of the wire. */
+  /** Own paths of some wires. Such a path replaces both the path of the base URL and the usual path of the wire. */
   paths?: Partial<Record<ModelWire, OwnPath>>
   query?: Readonly<Record<string, string>>
 }
@@ -45,7 +45,7 @@ function versionOf(path: string): string {
   return path.slice(0, path.indexOf('/', 1))
 }
 
-/** Whether this wire adds no version, such as `/v1` or `/v1beta`, to a base path without a version. */
+/** Whether a base path lacks a version (such as `/v1` or `/v1beta`) that this wire does not add. */
 export function isTakenAsItStands(wire: ModelWire, path: string): boolean {
   const { keepsVersion } = wirePlaces[wire]
   return !keepsVersion && path !== '' && !/\/v\d/.test(path)

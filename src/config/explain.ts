@@ -3,7 +3,7 @@ import type { Path } from './document.ts'
 import { litellmKeyCure } from './litellm-words.ts'
 import { jsonSchema } from './schema.ts'
 
-/** Reports an issue of the schema, once for each unknown key. Each message follows the name of its key. */
+/** Reports a mistake that the schema found; unknown keys one by one. The key and the message form one sentence. */
 export function explain(issue: z.core.$ZodIssue, raw: unknown, report: (path: Path, message: string) => void): void {
   const { path } = issue
   switch (issue.code) {
@@ -16,8 +16,8 @@ export function explain(issue: z.core.$ZodIssue, raw: unknown, report: (path: Pa
       return
     }
     case 'invalid_union': {
-      // The value may match several forms of the schema. The form whose type fits is probably the intended one. If
-      // several forms are maps, it is the map with the fewest unknown keys.
+      // No form of the schema accepts the value. The form whose type fits is probably the intended one. If several
+      // forms are maps, the map with the fewest unknown keys is chosen.
       const isMeant = (inner: z.core.$ZodIssue) => inner.path.length > 0 || inner.code === 'unrecognized_keys'
       const [meant] = issue.errors
         .filter((branch) => branch.some(isMeant))
@@ -59,13 +59,13 @@ function valueAt(raw: unknown, path: Path): unknown {
 type SchemaNode = {
   properties?: Record<string, SchemaNode>
   additionalProperties?: SchemaNode
-  /** Set for a map with a fixed set of keys. */
+  /** Lists the allowed keys of a map, if the map has a fixed set of keys. */
   propertyNames?: { enum?: string[] }
   items?: SchemaNode
   anyOf?: SchemaNode[]
 }
 
-/** Returns the keys that a map may have, from the JSON Schema. */
+/** Returns the keys that the JSON Schema allows in the map at a path of the configuration. */
 function knownKeys(path: Path): string[] {
   let node: SchemaNode | undefined = jsonSchema()
   for (const step of path) {

@@ -41,7 +41,7 @@ export const timeZone = sound(values.timeZoneMistake)
 export const decimal = (error: string | ((issue: { input?: unknown }) => string)) =>
   z
     .union([z.string().regex(/^\d{1,9}(\.\d{1,9})?$/, { error }), z.number().max(999_999_999, { error })], { error })
-    // A number with an exponent may have been rounded already.
+    // This refuses negative numbers, more than nine decimals, and small numbers that JavaScript writes as `1e-7`.
     .refine((value) => /^\d+(\.\d{1,9})?$/.test(String(value)), { error })
     .transform((value) => parseCredits(String(value)))
 

@@ -10,10 +10,10 @@ import { longestRequestMs, setAt, setKey } from '../catalog/price-list.ts'
 
 type KeptBand = Omit<Band, 'offsetAt' | 'daysOff'> & { daysOff: readonly number[] }
 type KeptRow = { fromMs: number | null; bands: readonly KeptBand[]; sets: readonly (readonly KeptSet[])[] }
-/** The version identifies a set of prices. The prices themselves are kept only for people. */
+/** `version` identifies a set of prices. `prices` is kept only for people to read. */
 type KeptSet = Pick<PriceSet, 'tier' | 'geo' | 'version' | 'prices'>
 
-/** Returns a list's text and digest. Returns undefined if each row has only one set of prices, so nothing is chosen. */
+/** Returns the text and digest of a price list. Returns undefined if no row has more than one set of prices. */
 export function keepList(rows: readonly PriceRow[], counts: PriceList['counts']): PriceList['kept'] {
   if (rows.every(({ bands, sets }) => bands.length === 0 && sets[0]!.size === 1)) return undefined
   const written = rows.map(
@@ -37,7 +37,7 @@ function digestList(text: string): string {
   return hash('sha256', text, 'base64url').slice(0, 22)
 }
 
-/** The facts in an entry of the ledger that decided its prices. */
+/** The facts that decided the prices of a ledger entry, as the entry contains them. */
 type ChosenFacts = { createdMs: number; band: string | null; tier: string | null; geo: string | null }
 
 /**

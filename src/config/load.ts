@@ -48,7 +48,7 @@ export type ConfigOptions = {
   isWithoutFiles?: boolean
   /** If set, secrets of upstreams may refer to unset variables, because no upstream is contacted. */
   isWithoutKeys?: boolean
-  /** If set, the store may refer to unset variables, because it is not opened. Its URL may contain a password. */
+  /** If set, the store's URL may refer to unset variables, such as its password, because the store is not opened. */
   isWithoutStore?: boolean
 }
 
@@ -234,7 +234,7 @@ const keyPlaces: readonly SecretPlace[] = [
 
 const storePlaces: readonly SecretPlace[] = [[/^(?:store|state_dir)$/, 'unset']]
 
-/** Returns the text that replaces an unset variable. @param isWhole whether the variable is the whole value */
+/** Returns a stand-in for an unset variable that is not needed. @param isWhole whether it is the whole value */
 function standInFor(
   { isWithoutKeys, isWithoutStore }: ConfigOptions,
   path: string,

@@ -88,7 +88,7 @@ function* figureMistakes(model: unknown, path: PropertyKey[]): Mistakes {
   }
 }
 
-/** Finds missing prices. Prices that are written out, without a factor, must replace all prices that the base has. */
+/** Finds missing prices. A list of prices (not a factor) must have each kind of price that its base row has. */
 function* writtenMistakes(base: Record<string, unknown>, written: unknown, at: PropertyKey[]): Mistakes {
   const own = asObject(written) ?? {}
   for (const kind of [...kinds, 'steps']) {

@@ -25,7 +25,7 @@ export function rowsOf<Row>(prices: Row | readonly Row[]): { row: Row; path: Pro
   return prices.map((row: Row, index) => ({ row, path: ['prices', index] }))
 }
 
-/** Makes the price list of an entry without mistakes: a set of prices for each row, band, tier and geography. */
+/** Makes the price list of a valid entry: a set of prices for each row, band, tier and geography. */
 export function readPriceList(entry: PricesEntry, calendars: Calendars = {}): PriceList {
   return createPriceList(
     rowsOf<PriceRowEntry>(entry).map(({ row }, index) => readRow(row, index, calendars, () => {})),
@@ -237,7 +237,7 @@ const [searchedFromMs, searchedDays] = [Date.UTC(2026, 0, 1), 731]
  */
 function overlaps(one: Band, other: Band, a: BandEntry, b: BandEntry, calendars: Calendars): boolean {
   const isOneZone = isSameZone(zoneOf(a, calendars), zoneOf(b, calendars))
-  // Days off are ignored, because after the end of the calendar both bands apply on all days.
+  // Days off are ignored. After the last day off of a calendar, its bands apply on all days, and must not overlap then.
   const [first, second] = [one, other].map(
     (band): Band => ({ ...band, daysOff: new Set(), ...(isOneZone && { offsetAt: () => 0 }) }),
   ) as [Band, Band]
@@ -262,10 +262,10 @@ function readBand(entry: BandEntry, calendars: Calendars): Band {
   }
 }
 
-/** A factor in units of 10⁻⁹, or prices that replace all earlier ones. */
+/** A factor in units of 10⁻⁹, or prices that replace the result of all changes before them. */
 type Modifier = { path: PropertyKey[]; change: bigint | WrittenRates }
 
-/** Makes all sets of prices of a row. A factor whose result is not exact is reported. */
+/** Makes the prices of a row for each band, tier and geography. Reports a factor that gives no exact price. */
 function readRow(row: PriceRowEntry, index: number, calendars: Calendars, report: ReportMistake): PriceRow {
   const { bands = [], tiers = {}, geos = {}, calls = {}, steps, from = Number.NEGATIVE_INFINITY } = row
   const base = readRates({ ...row, steps })

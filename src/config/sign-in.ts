@@ -154,7 +154,7 @@ type SignInRule = {
   groups: readonly string[] | undefined
   /** Domains in lower case. */
   emailDomains: readonly string[] | undefined
-  /** The account's name or id. It is undefined only for operators. */
+  /** The name or id of the account that pays for these people. Undefined only for rules of operators. */
   account: string | undefined
   role: SignInRole
   models: readonly string[] | undefined
@@ -166,7 +166,7 @@ type SignInRule = {
 export type SignInSettings = {
   issuer: string
   clientId: string
-  /** Undefined for a public client. */
+  /** The secret of our client at the provider; undefined for a public client, which has no secret. */
   clientSecret: Secret | undefined
   /** `none` stands for no proxy. If undefined, the proxy of the environment is used. */
   proxy: Secret | 'none' | undefined
@@ -236,7 +236,7 @@ function isSecured(value: string): boolean {
   return protocol === 'https:' || isLoopback({ host: hostname.replace(/^\[|\]$/g, ''), port: 0 })
 }
 
-/** Returns what to change if people cannot sign in at the address of clients, or undefined. */
+/** Returns what to change about `api_url` so that people can sign in there. Undefined if nothing must change. */
 export function signInAddressMistake(apiUrl: string | undefined, listenHost: string): string | undefined {
   if (apiUrl === undefined)
     return isLoopback({ host: listenHost, port: 0 })

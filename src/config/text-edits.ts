@@ -42,7 +42,7 @@ export class TextEdits {
 
   apply(): string {
     let text = this.#source
-    // Edits at the same position are applied in the order in which they were requested.
+    // Edits are applied from the end of the text, so positions stay valid. At one position, texts keep their order.
     const order = this.#edits.map((edit, at) => ({ ...edit, at })).sort((a, b) => b.start - a.start || b.at - a.at)
     for (const { start, end, text: put } of order) text = text.slice(0, start) + this.#native(put) + text.slice(end)
     if (this.#tail === '') return text
@@ -54,7 +54,7 @@ export class TextEdits {
     this.#edits.push({ start, end, text })
   }
 
-  /** Inserts lines after the last line of a collection, and after a comment on that line. */
+  /** Inserts lines below a collection. A comment on the last line of the collection stays on that line. */
   #putBehind(collection: YAMLMap | YAMLSeq, text: string): void {
     const last = lastOf(collection)
     // The range of a block scalar includes its line break.

@@ -201,7 +201,7 @@ export function parseDuration(value: string | number): number {
   return Math.round(Number(amount) * unitsMs[unit as keyof typeof unitsMs])
 }
 
-/** Returns what to write instead of an unknown time zone, with similar names. */
+/** Returns what is wrong with the name of a time zone, with a similar name. Undefined if the name is known. */
 export function timeZoneMistake(name: string): string | undefined {
   if (isTimeZone(name)) return undefined
   const meant = didYouMean(name.replaceAll(' ', '_'), Intl.supportedValuesOf('timeZone'))

@@ -208,8 +208,8 @@ function warnOfRates({ at, prices }: { at: PropertyKey[]; prices: PricesEntry })
 }
 
 /**
- * Returns all explicit prices of a row. These are the prices of the row itself, of its bands, tiers and geographies,
- * and of the steps of each.
+ * Returns all explicit prices of a row: those of the row itself, and of its bands, tiers and geographies. If any of
+ * these has steps, the prices of its steps are included.
  */
 function ratesOf(
   row: PriceRowEntry,
@@ -243,7 +243,7 @@ const dayMs = 86_400_000
 /** How long before the end of a calendar the warning begins, in ms. Lists of holidays are published months ahead. */
 const noticeMs = 45 * dayMs
 
-/** Warns of calendars that end soon. After the end every day counts as a working day, and bands apply wrong prices. */
+/** Warns of calendars (lists of holidays) that end soon. Afterwards, holidays get the prices of working days. */
 function warnOfCalendars(file: ConfigFile): ConfigWarning[] {
   const { calendars } = file
   const rows = listsOf(file).flatMap(({ prices }) => [prices].flat())
@@ -260,7 +260,7 @@ function warnOfCalendars(file: ConfigFile): ConfigWarning[] {
   })
 }
 
-/** Warns of a future `pinned`, because clients sort models by it. Tomorrow is allowed because of time zones. */
+/** Warns if the date `pinned` is in the future, as clients sort models by it. Time zones make tomorrow valid. */
 function warnOfDay({ catalog }: ConfigFile): ConfigWarning[] {
   if (!catalog || Date.parse(catalog.pinned) <= Date.now() + dayMs) return []
   return [{ path: ['catalog', 'pinned'], message: 'is a day to come: write the day on which the list was made' }]
@@ -282,7 +282,7 @@ function warnOfReceivers({ telemetry, webhooks }: ConfigFile): ConfigWarning[] {
   return [...(isGrpc ? [{ path: ['telemetry', 'otlp', 'endpoint'], message }] : []), ...plain]
 }
 
-/** Warns of missing prices of cache writes. They are then billed as plain input although the provider charges more. */
+/** Warns if cache writes have no price. They are then billed as plain input, although the provider charges more. */
 function warnOfWrites({ prices: list, wire }: ModelEntry, { routes }: Model): ConfigWarning[] {
   return rowsOf<PriceRowEntry>(list).flatMap(({ row, path }) => warnOfRowWrites(row, path, wire, routes))
 }

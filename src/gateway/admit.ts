@@ -42,7 +42,7 @@ export async function identify(
 }
 
 /**
- * Finds the key of a person who is signed in. @throws GatewayError 401, also if the key expired after the sign-in; 500
+ * Finds the key of a signed-in person. @throws GatewayError 401, also for an expired key; 500 if the store is silent
  */
 export async function welcomeDigest(gateway: Gateway, record: CallRecord, digest: string): Promise<ApiKey> {
   const { directory } = gateway
@@ -96,7 +96,7 @@ export async function inOrder(entered: Entered, key: ApiKey, error: unknown): Pr
 }
 
 /**
- * Holds the estimated cost of the answer, which means that this credit is set aside and recorded (ruling C2). For a
+ * Holds the estimated cost of the request, which means that this credit is set aside and recorded (ruling C2). For a
  * fallback chain, the cost at its dearest model is held (ruling Y23).
  * @returns a function that releases the hold. @throws GatewayError 402, 429, 500
  */
@@ -115,7 +115,7 @@ export async function takeHold(
   return answer.release
 }
 
-/** The estimated cost of the answer of a model, in nano-credits (ruling C2). */
+/** The estimated cost of a request's input and answer at a model, in nano-credits (ruling C2). */
 export function holdOf(
   { billing }: Pick<Config, 'billing'>,
   model: Model,
@@ -272,7 +272,7 @@ export function standingOf(
 }
 
 /**
- * How much of a person's budget is spent. The agent of the person shows this.
+ * How much of a person's budget is spent. The person's coding agent shows these figures.
  * @property share the spent part of the budget; 0 if nothing is spent, 1 if all of it is
  * @property resetsMs when the budget renews, in Unix milliseconds; undefined if never
  */

@@ -81,7 +81,7 @@ const moves: Record<AttemptState, readonly AttemptState[]> = {
   waiting: ['refusing', 'reading', 'streaming', 'over'],
   refusing: ['over'],
   reading: ['streaming', 'lingering', 'over'],
-  // An upstream may send a plain body under the media type of a stream.
+  // The state becomes `reading` if a plain body comes under the media type of a stream.
   streaming: ['reading', 'lingering', 'over'],
   lingering: ['over'],
   over: [],
@@ -147,7 +147,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     this.pace = new Pace(this.#startedMs)
   }
 
-  /** Sends the request. The listener may be called before this returns. */
+  /** Sends the request. The upstream may call methods of this attempt before `start` returns. */
   start(): void {
     const exchange = this.#exchange!
     const { credential, asksForStream: isStream } = exchange
@@ -169,7 +169,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     return this.#state !== 'waiting' || this.#flight?.wasWritten() === true
   }
 
-  /** Whether the upstream answered with an error status and its text is still being read. */
+  /** Whether the upstream answered with an error status, and the text of the error is still being read. */
   get isRefusing(): boolean {
     return this.#state === 'refusing'
   }
@@ -193,7 +193,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     this.#contain(() => this.#takeError(fault))
   }
 
-  /** Checks how long the upstream has been silent. @param nowMs monotonic. */
+  /** Checks whether the upstream has been silent, or this attempt has lingered, for too long. @param nowMs monotonic */
   tick(nowMs: number): void {
     if (this.#state === 'lingering') {
       if (nowMs - this.#lingersSinceMs >= lingerMs) this.abandon()
@@ -218,8 +218,8 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   }
 
   /**
-   * Resumes a paused stream when enough turns have passed for the bytes that it brought beyond its share.
-   * @returns false if it must still wait
+   * Resumes a stream that is paused because it brought more bytes than its share. Enough turns must have passed since.
+   * @returns false if the stream must still wait
    */
   letOn(): boolean {
     if (this.#flight && this.#overdrawn() > 0) return false
@@ -238,8 +238,8 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   }
 
   /**
-   * Ends the attempt if the events so far show that the answer is complete (ruling T19). The listener then receives it.
-   * @returns false if the events do not show that
+   * Ends the attempt if the events so far show that the answer is complete (ruling T19). The listener gets the answer.
+   * @returns false if the events do not show that the answer is complete
    */
   endByEvidence(): boolean {
     const text = this.#relay?.breakOff() ?? ''
@@ -415,7 +415,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     else this.#breakOff('upstream_stall')
   }
 
-  /** Fails with an HTTP refusal. The status alone is enough, so its text may be incomplete. */
+  /** Fails with an HTTP refusal. Its text may be incomplete, because the status alone shows that it is a refusal. */
   #refuse(): void {
     const text = this.#isPacked ? '' : this.#takeChunks().toString('utf8')
     const { status } = this
@@ -541,7 +541,7 @@ const fields = ['data:', 'event:', 'id:', 'retry:', ':']
 /** This many bytes are always enough to see whether events or a body come. */
 const startBytes = 64
 
-/** Finds the form of an answer by its first bytes. Skips a byte order mark and blanks. Undefined if more are needed. */
+/** Finds the form of an answer by its first bytes. Skips a byte order mark and blanks. Undefined for too few bytes. */
 function formOf(bytes: Buffer): 'events' | 'body' | 'other' | undefined {
   // Nearly every body begins with `{`. This check saves decoding it as text.
   if (bytes[0] === 0x7b) return 'body'

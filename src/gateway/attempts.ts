@@ -16,7 +16,7 @@ import type { Gateway, Snapshot } from './gateway.ts'
 import type { CallRecord, Stopped, Try } from './record.ts'
 import { type Failed, providerText } from './refuse.ts'
 
-/** The context of a request that its attempts need. */
+/** The facts of a request that its attempts use. */
 export type AttemptsParts = {
   gateway: Pick<Gateway, 'nowMs' | 'clockMs' | 'flow' | 'tracing'>
   snapshot: Snapshot
@@ -46,7 +46,7 @@ export class Attempts {
   #failover: Failover
   /** The model that is asked, or was asked last. */
   model: Model
-  /** The exchange that was sent last. */
+  /** The exchange of the newest attempt, or of the attempt that comes next. */
   exchange: Exchange
   /** The number of attempts at earlier entries of the chain. */
   #attemptsBefore = 0
@@ -59,7 +59,7 @@ export class Attempts {
   #againMs: number | undefined
   /** The credential whose renewal the request waits for, and the end of the wait by the monotonic clock. */
   #renewing: { credential: CloudCredential; untilMs: number } | undefined
-  /** The entry of the newest attempt in the request's record. */
+  /** The newest attempt, as it is noted in the record of the request. */
   #tried: Try | undefined
   /** The refusal by the current entry of a chain, if the request fits none of its targets. */
   #refusal: GatewayError | undefined
@@ -113,8 +113,8 @@ export class Attempts {
   }
 
   /**
-   * Asks an account once more when the wait for it, or for its credential, is over. @param nowMs monotonic
-   * @returns the failure to report if it cannot be asked
+   * Asks the account again after the wait that the account asked for, or after the renewal of its credential.
+   * @param nowMs monotonic @returns the failure to report if no attempt can follow
    */
   tick(nowMs: number): Failed | undefined {
     if (this.#renewing) {
@@ -187,8 +187,8 @@ export class Attempts {
 
   /**
    * Tries the first target of a model.
-   * @returns false if none can be tried
-   * @throws GatewayError if the request fits no target, unless it is for a chain
+   * @returns false if no target can be tried, or if no target suits a request to a chain
+   * @throws GatewayError if no target suits a request without a chain
    */
   #begin(): boolean {
     this.#refusal = undefined
@@ -203,8 +203,8 @@ export class Attempts {
   }
 
   /**
-   * Asks further entries of the chain after an entry has failed, until an entry can be tried.
-   * @returns the failure to report if no entry can be tried.
+   * Goes to further entries of the chain after an entry has failed, until an entry can be tried.
+   * @returns undefined if an entry is tried now; otherwise the failure to report
    * @throws GatewayError the first refusal if the request fits no entry
    */
   #fallBack(failed: Failed): Failed | undefined {
@@ -253,7 +253,7 @@ export class Attempts {
       return this.#try(failover.again())
     }
     if (elsewhere === 'any') return failover.mayAgain && this.#try(failover.again(), true)
-    // The request may have been released when the head of an answer came.
+    // When the head of an answer came, `answered` may have released the request from memory.
     if (elsewhere !== 'another' || this.#isForgotten) return false
     if (failover.isRenewed && this.#renew()) return true
     return this.#tryElsewhere() || this.#waitForOnly(failure, verdict)
@@ -306,13 +306,13 @@ export class Attempts {
         this.#failover.skip()
       }
     }
-    // If the request fits another target that cannot be tried now, that failure is reported and not this refusal
-    // (ruling U2).
+    // Another target may fit the request, although that target cannot be tried now. Then the failure of that target is
+    // reported instead of this refusal (ruling U2).
     if (refusal && this.#failover.isPassedOverByAll) throw refusal
     return false
   }
 
-  /** Sends the request to a target. @returns true. @throws GatewayError if the request does not fit it */
+  /** Sends the request to a target. Always returns true. @throws GatewayError if the request does not fit the target */
   #try(choice: ChosenTarget, isFresh = false): true {
     const { gateway, snapshot } = this.#parts
     const { target } = choice
@@ -383,7 +383,7 @@ const renewMaxMs = 10_000
 /** Causes that prove that the account did no work on the request. */
 const refusing: ReadonlySet<string> = new Set(['upstream_429', 'upstream_503', 'upstream_529'])
 
-/** Records the form, the cap and the losses of the request as it is sent to the model. */
+/** Records facts of the request as it is sent: whether it asks for a stream, its output cap and its losses. */
 export function noteExchange(record: CallRecord, exchange: Exchange): void {
   record.stream = exchange.stream
   record.outputTokensCap = exchange.outputTokensCap
@@ -405,9 +405,9 @@ class Failover {
   attempts = 0
   /** The reason why the last `next` returned undefined. */
   stopped: Stopped | undefined
-  /** The attempt under way at the chosen target, or the last one. */
+  /** The newest attempt, under way or ended, which takes reports of its result. Undefined before the first attempt. */
   stay: Stay | undefined
-  /** Whether this request was the first to fail of those under way at the account. */
+  /** Whether no other request that was under way at the account has failed before this one. */
   #isFirst = true
   #isOnlyAgain = false
   #choice: ChosenTarget | undefined
@@ -418,8 +418,8 @@ class Failover {
   /** The value of `#worst` before the last failure. */
   #worstBefore: Failed | undefined
   /**
-   * Whether the newest failure was an expired credential. A request renews it only once. Such a failure starts no
-   * cooldown.
+   * Whether the newest failure was an expired credential. A request has a credential renewed only once. Such a failure
+   * causes no cooldown.
    */
   isRenewed = false
   #hasRenewed = false
@@ -433,7 +433,7 @@ class Failover {
 
   constructor(parts: AttemptsParts, form: AnswerForm, attemptsMax: number) {
     const { call, key, affinity, model } = parts
-    // Entries of one chain may differ in whether they choose the account by likeness.
+    // In one chain, some entries may choose the account by likeness of requests, and other entries at random.
     const likeness = model.affinity === 'alike' ? parts.likeness : undefined
     this.#parts = parts
     this.#attemptsMax = attemptsMax
@@ -448,7 +448,7 @@ class Failover {
     }
   }
 
-  /** Names the conversation by the last sealed item in the history of `request`. Called before the first attempt. */
+  /** If the client has not named the conversation, its last sealed item names it. Called before the first attempt. */
   continues(request: { lastSealed(): string | undefined }): void {
     this.#search.sealed = this.#nameBySeal(request)
   }
@@ -461,8 +461,8 @@ class Failover {
   waitForOnly({ cause, retryAfterSeconds }: Failure, { alarm }: Verdict): number | undefined {
     if (this.#isOnlyAgain || this.#size !== 1 || alarm !== undefined) return undefined
     if (cause === 'upstream_connect') return 0
-    // Only one request waits for the end of an account's cooldown, because the account then gets one request first. All
-    // other requests get their error now.
+    // After a cooldown, an account gets one request first. So only one request waits for the end of the cooldown, and
+    // all other requests get their error now.
     if (!this.#isFirst || !this.#parts.snapshot.pool.mayRetry(this.#choice!.target)) return undefined
     const isShort = retryAfterSeconds !== undefined && retryAfterSeconds <= waitMaxSeconds
     return refusing.has(cause) && isShort ? retryAfterSeconds * 1_000 : undefined
@@ -478,7 +478,7 @@ class Failover {
     return this.attempts < this.#attemptsMax && this.#size > this.#search.tried.length + 1
   }
 
-  /** Chooses the next target, which `enter` confirms; undefined if no target is left or may be tried. */
+  /** Chooses the next target, which `enter` confirms. Undefined if no target is left, or no attempt is allowed. */
   next(): ChosenTarget | undefined {
     if (this.attempts >= this.#attemptsMax) return this.#stop('attempts')
     this.#search.isLast = this.attempts === this.#attemptsMax - 1
@@ -497,7 +497,7 @@ class Failover {
     this.stay = this.#parts.snapshot.pool.enter(this.#choice!, this.#search, this.#isRetry)
   }
 
-  /** Whether the same target may be tried once more, after a failure that it did not cause. */
+  /** Whether the same target may be tried once more. Call this only after a failure that the target did not cause. */
   get mayAgain(): boolean {
     return this.attempts < this.#attemptsMax
   }
@@ -524,7 +524,7 @@ class Failover {
   }
 
   /**
-   * Remembers the account for the next request of the conversation, by the item that the answer sealed last.
+   * Remembers the account for the conversation. The item that the answer sealed last identifies the next request.
    * @param isUnsealed whether the request was sent without its sealed items
    */
   continuesAs(answer: { lastSealed?(): string | undefined }, isUnsealed: boolean): void {
@@ -572,7 +572,7 @@ class Failover {
     return { failure, verdict: judge(failure, model), target: undefined }
   }
 
-  /** The number of enabled accounts that serve the customer. */
+  /** The number of enabled upstream accounts that serve the model to this customer. */
   get #size(): number {
     const { snapshot, model, key } = this.#parts
     return snapshot.pool.sizeOf(model, key.account)

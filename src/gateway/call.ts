@@ -2,9 +2,9 @@ import type { ClientWire } from '../catalog/wire-names.ts'
 import type { BodyShare } from './fairness/places.ts'
 
 /**
- * A client's request and its answer, in the form that the walks use. The walks know no socket and no HTTP module.
- * `http/` makes one such object per request. The answer is either one `reply`, or `begin`, any number of `write`s, and
- * `end`.
+ * A client's request and its answer, in the form that the walks (the ways to handle a request) use. The walks know no
+ * socket and no HTTP module. `http/` makes one such object per request. The answer is either one `reply`, or `begin`,
+ * any number of `write`s, and `end`.
  */
 export interface Call {
   readonly requestId: string
@@ -31,7 +31,7 @@ export interface Call {
   write(text: string, encoding: BufferEncoding): boolean
   end(text: string, encoding: BufferEncoding): void
   /**
-   * Whether the client has taken bytes since a `write` that returned false, or since the last call of this function.
+   * Whether the client has taken bytes since the last look: a call of this function, or a `write` that returned false.
    */
   isTaking(): boolean
   /** Closes the connection without ending the answer. */

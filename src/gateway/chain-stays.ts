@@ -4,7 +4,7 @@ import type { FallbackCause } from '../catalog/model.ts'
 export type PassedOverFor = FallbackCause | 'fit'
 
 /**
- * Remembers the conversations that were answered by another entry of a chain than the first. Only their keys are kept.
+ * Remembers conversations that were last answered by a chain's second or later entry. Only their keys are kept.
  */
 export class ChainStays {
   readonly #kept = new Map<string, Stay & { untilMs: number }>()

@@ -12,13 +12,13 @@ import type { Failed } from './refuse.ts'
  * entry answers, it chooses the error. Entries that do not take the request are passed over before anything is sent.
  */
 
-/** An entry that takes the request. @property holdNanos the estimated cost of the request at this entry */
+/** An entry of a chain that can answer the request. @property holdNanos the estimated cost of the request there */
 type EntryChoice = { model: Model; holdNanos: bigint; asking(): UpstreamRequests }
 
-/** The failure of an entry, with the facts (`of`) from which the client's error is made. */
+/** The failure of an entry of the chain. The client's error is made from the facts in `of`. */
 type FailedEntry = Failed & Required<Pick<Failed, 'of'>>
 
-/** The estimated input may be too low, so it is increased by this factor before it is compared with the window. */
+/** The estimated input may be too low. It is multiplied by this factor for the comparison with the context window. */
 const estimateMargin = 1.1
 
 /** The entries of a chain that may still answer one request. */
@@ -31,7 +31,7 @@ export class ChainWalk {
   readonly size: number
   /** Lowers the hold (credit set aside). Until an entry begins to answer, the hold is that of the dearest entry. */
   release: ((keptNanos: bigint) => void) | undefined
-  /** The estimated cost of the request at the entry of the chain that is asked now. */
+  /** The estimated cost of the request at the entry that is asked now. */
   #nanos: bigint
   #first: FailedEntry | undefined
   #waitSeconds: number | undefined
@@ -62,8 +62,8 @@ export class ChainWalk {
   }
 
   /**
-   * Handles the case that all entries asked so far have failed.
-   * @returns the first entry's error, with the shortest wait of all their errors
+   * Handles the failure of an entry, after all earlier entries have failed too.
+   * @returns the first entry's error, with the shortest wait that any of the failed entries named
    */
   failed(failed: FailedEntry): FailedEntry {
     const wait = failed.failure.retryAfterSeconds
@@ -102,7 +102,7 @@ export class ChainWalk {
 
 function noteHop(record: CallRecord, from: Model, to: Model, cause: PassedOverFor, { entries }: Chain): void {
   record.hops!.push({ from: from.entryId, to: to.entryId, cause })
-  // A conversation that stays with a later entry may hop from it to the first. The first is then not passed over.
+  // A conversation that stayed with a later entry can hop back to the first entry. Then the first is not passed over.
   if (to.entryId === entries[0]!.entryId) delete record.fellBack
   else record.fellBack ??= { from: from.entryId, cause }
   record.model = to.entryId
@@ -110,8 +110,8 @@ function noteHop(record: CallRecord, from: Model, to: Model, cause: PassedOverFo
 }
 
 /**
- * Returns the cause for which a chain may go on after a failure. Undefined if the answer broke off after its head, or
- * if the model rejected the request for any reason except its length.
+ * Returns the cause for which a chain may ask its next model after a failure. Returns undefined if the answer broke off
+ * after its head. Also returns undefined if the model rejected the request, unless the request was too long.
  * @param hadHead whether the upstream had begun to answer
  */
 export function causeOf({ failure, verdict }: Failed, hadHead: boolean): FallbackCause | undefined {
@@ -136,7 +136,7 @@ type ChainParts = {
   ask(model: Model): UpstreamRequests
   /** Estimates the cost of the request at an entry, in nano-credits. */
   holdOf(model: Model, asked: UpstreamRequests): bigint
-  /** The unspent part of the budget of the key or its person, whichever has less; undefined if they have none. */
+  /** The unspent part of the key's or its person's budget, whichever is smaller. Undefined if neither has a budget. */
   leftNanos: bigint | undefined
   stays: Stays | undefined
 }
@@ -177,7 +177,7 @@ export function openChain(parts: ChainParts): { first: AskedChoice; walk: ChainW
       passed.push({ model, cause: 'fit' })
     }
   }
-  // The estimate may be too high, so the model decides itself whether the request is too long.
+  // The estimate may be too high. So an entry whose window seems too small is asked if no other entry fits.
   if (fitting.length === 0 && narrow) fitting.push(narrow)
   if (fitting.length === 0) throw refusal!
   const borne = chain.when.has('budget') ? withinBudget(fitting, parts.leftNanos, passed) : fitting
@@ -202,12 +202,12 @@ function withinBudget<Entry extends EntryChoice>(
   return borne
 }
 
-/** Drops the request for an entry, so that its body does not wait in memory. It is made again if the entry is asked. */
+/** Drops an entry's request, so that no body waits in memory. The request is made again if the entry is asked. */
 function withoutRequest({ model, holdNanos, asking }: EntryChoice): EntryChoice {
   return { model, holdNanos, asking }
 }
 
-/** Records the first entry that is asked. @param cause why the first entry of the chain is passed over, if it is */
+/** Records which entry is asked first. @param cause why the chain's first entry is passed over, or undefined */
 function noteStart(record: CallRecord, chain: Chain, first: Model, cause: PassedOverFor | undefined): void {
   const from = chain.entries[0]!
   record.model = from.entryId

@@ -19,8 +19,8 @@ import { debitOf, type Evidence, evidenceOf, noteBill, nothingYet, weigh } from 
 const unseenMax = 262_144
 
 /**
- * If the upstream has sent events, the head of a stream is sent at the latest this many ms after the upstream's head
- * (translation 4.1).
+ * The client gets the head of a stream at most this many ms after the upstream's head came. This holds if the upstream
+ * has sent events by then (translation 4.1).
  */
 const commitMs = 10_000
 
@@ -59,11 +59,11 @@ export type DeliveryGateway = Pick<
   | 'reportBug'
 > & { ledger: Pick<Ledger, 'debit'> }
 
-/** The parts that a delivery needs: the parts of its attempts, and further parts to answer and to bill. */
+/** The parts that a delivery needs for its attempts, for its answer and for the bill. */
 export type DeliveryParts = AttemptsParts & {
   gateway: DeliveryGateway
   call: Omit<Call, 'ip' | 'header' | 'readBody'>
-  /** Releases the hold; called once. */
+  /** Releases the credit that is held for the request. It is called once. */
   release: () => void
 }
 
@@ -260,7 +260,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     else if (this.#state === 'open' && nowMs - this.#lastWriteMs >= pingMs) this.#write(relay, relay.keepAlive())
   }
 
-  /** Handles text of a stream. The text is kept until there is something to show, and then written as it comes. */
+  /** Handles text of a stream. Text is kept until some of it is visible to the client, and then written as it comes. */
   #show(text: string, isVisible: boolean): void {
     // After the client has left, only the usage figures at the end of the answer matter.
     if (this.#isGone()) return
@@ -313,8 +313,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   }
 
   /**
-   * Called when we ended the answer at a stop sequence. Only its end is still to be sent, after the usage figures
-   * (ruling C12).
+   * Called when we ended the answer at a stop sequence. Only the end of the answer is still to be sent. It waits for
+   * the usage figures (ruling C12).
    */
   #stop(relay: StreamRelay, text: string): void {
     if (this.#readingOn) {
@@ -359,7 +359,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     if (answer) attempt.pace.end(this.#parts.gateway.clockMs())
     this.#readingOn = readOn(this.#parts, this.#attempts, end, answer?.report)
     if (this.#readingOn === undefined) return false
-    // The request is not sent again, and the client's slowness does not matter any more.
+    // From now on the request is never sent again, and a slow client does not matter.
     this.#attempts.forget()
     if (end !== 'ok') this.#unseen = ''
     this.#stalledMs = undefined
@@ -456,7 +456,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   #settleComplete(answer: StreamRelay | Exclude<WholeAnswer, { state: 'failed' }>, lastWords: LastWords): void {
     const isGone = this.#isGone()
     this.#attempts.completed(answer)
-    // The model may not have finished an answer that we ended at a stop sequence (ruling C12).
+    // We ended a `stopped` answer at a stop sequence. The model had perhaps not finished it (ruling C12).
     const isComplete = answer.state !== 'stopped'
     const evidence = answer.state === 'stopped' ? this.#evidenceOfCut(answer) : evidenceOf(answer)
     const outcome = this.#readingOn?.end ?? 'ok'

@@ -11,9 +11,9 @@ const requestBytesMax = 262_144
 const omitted = '…'
 
 /**
- * The ways to read a request. `json` leaves it as it is; the others decode JSON escapes. `scrubbed` also replaces
- * several control characters in a row with one blank, as `scrub` does. `collapsed` also replaces several blanks in a
- * row with one blank.
+ * The ways to read a request before it is searched. `json` leaves the text as it is; the other three decode JSON
+ * escapes. `scrubbed` also replaces several control characters in a row with one blank, as `scrub` does. `collapsed`
+ * also replaces several blanks in a row with one blank.
  */
 type Reading = 'json' | 'strings' | 'scrubbed' | 'collapsed'
 
@@ -35,12 +35,12 @@ export function withoutEchoes(text: string, request: Buffer, flow: Pick<Flow, 's
     markRuns(text, searched, reading, isEcho, isEscaped)
   }
   markEchoes(body, 'collapsed')
-  // If the text has a backslash, the other readings may find more.
+  // Escapes may hide an echo from the search above. So a text with a backslash is also compared in other ways.
   if (text.includes('\\')) {
     markEchoes(body, 'json')
     for (const reading of ['collapsed', 'strings', 'scrubbed'] as const) markEchoes(body, reading, true)
   }
-  // JSON inside a string, such as the arguments of a tool call, has its own escapes.
+  // JSON inside a string, such as the arguments of a tool call, has its own escapes. They are decoded here.
   if (body.includes('\\\\')) markEchoes(body.replace(/\\([\\"/])/g, '$1'), 'collapsed')
   if (/\s\s/.test(text)) for (const reading of ['strings', 'scrubbed'] as const) markEchoes(body, reading)
   let shown = ''
@@ -97,7 +97,7 @@ function markRuns(text: string, body: string, reading: Reading, isEcho: Uint8Arr
     if (isKnown[hash >>> 16] === 0 || count < runCharacters) continue
     const starts = runs.get(hash)
     if (!starts || !isRun(codes, starts[0]!, ring, count)) continue
-    // One match is enough. So a request that repeats a run a million times takes no longer than another request.
+    // A run is not searched for after its first match. So a million repetitions take no longer than other text.
     runs.delete(hash)
     for (const start of starts) isEcho.fill(1, places[start], places[start + runCharacters])
   }
@@ -108,12 +108,12 @@ function isRun(codes: readonly number[], start: number, ring: Uint16Array, count
   return true
 }
 
-/** Whether the scrub replaces the character. The callers check the first 32 characters of ASCII themselves. */
+/** Whether `scrub` makes a blank of the character. The callers check the first 32 characters of ASCII themselves. */
 function isOtherControl(code: number): boolean {
   return (code >= 0x7f && code < 0xa0) || code === 0x2028 || code === 0x2029
 }
 
-/** Reads a text for the comparison. @returns its characters as compared, and where each of them begins in the text */
+/** Prepares a text for the search in a request. @returns the characters to compare, and their places in the text */
 function readText(text: string, collapses: boolean, isEscaped: boolean): { codes: number[]; places: number[] } {
   const codes: number[] = []
   const places: number[] = []

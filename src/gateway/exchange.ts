@@ -36,7 +36,7 @@ export type CheckedRequest = {
   accountId: string
   model: Model
   body: ClientBody
-  /** The conversation key as an upstream may see it; undefined if the client sent none. */
+  /** The conversation key, already scoped to the account. Only this form goes to upstreams. Undefined without a key. */
   scopedKey: string | undefined
   /** The key for the prompt cache if the request names none (ruling Y18). Undefined if the model gets no such key. */
   implicitKey?: string | undefined
@@ -66,13 +66,13 @@ export type Exchange = Outgoing & {
   bounds: UsageBounds
   losses: readonly Loss[]
   /**
-   * Whether the request may write into its provider's cache, and for how long. It is `none` if cache writes cost no
-   * more than plain input.
+   * Whether the request can write into its provider's cache, and whether for a short or a long time. The value is also
+   * `none` if cache writes cost no more than plain input.
    */
   cacheWrites: CacheWrites
   /** The estimated input tokens of the whole request. */
   inputTokensEstimate: number
-  /** Returns a new relay (the answer on its way to the client); each attempt needs its own. */
+  /** Returns a new relay, which carries the answer to the client. Each attempt needs its own relay. */
   openStream(): StreamRelay
   readWhole(body: Buffer): WholeAnswer
   /** Combines the events of a stream into one answer, for a client that wants JSON (ruling Y1). */
@@ -83,12 +83,12 @@ export type Exchange = Outgoing & {
   readRefusal(status: number, bodyText: string, exception?: string): Fault
 }
 
-/** A request as an upstream takes it, and a function that makes it again for a target with other quirks. */
+/** The request for an upstream, and a function that makes the request again for a model with other quirks. */
 export type UpstreamRequests = {
   exchange: Exchange
   /**
-   * Makes the request again for a model with other quirks; undefined if all targets have the same quirks.
-   * @throws GatewayError if the request cannot be made for that model
+   * Makes the request again for a target whose profile differs. Undefined if all targets have the same profile.
+   * @throws GatewayError if the request cannot be made for that target
    */
   exchangeFor: ((model: Model) => Exchange) | undefined
 }
@@ -98,13 +98,13 @@ export function mayCallTools({ bounds }: Pick<Exchange, 'bounds'>): boolean {
   return !bounds.isOutputCapped
 }
 
-/** The part of an exchange that takes memory. It has the request body, which is kept while it may have to be sent. */
+/** The part of an exchange that takes memory. It keeps the request body as long as an attempt may need the body. */
 export class Outgoing {
   #body: Buffer | undefined
   readonly #upstreamModel: string
   readonly #sealing: Sealing | undefined
   readonly #betas: string | undefined
-  /** Whether `unseal` has removed something. */
+  /** Whether `unseal` has removed sealed items from the body. */
   isUnsealed = false
 
   /**
@@ -205,7 +205,10 @@ function sent(call: Pick<Call, 'header'>, { spellings }: VersionHeaders, name: s
   return spellings.map((spelling) => call.header(`${spelling}-${name}`)).find((value) => value !== undefined)
 }
 
-/** Removes betas that raise the price or let another model answer, unless the catalog entry allows them (rulings C7, Y13). */
+/**
+ * Removes betas that raise the price or let another model answer, unless the catalog entry allows them (rulings C7,
+ * Y13).
+ */
 function priced(betas: string, { profile, allowedFields }: Model): string {
   const { costlyBetas } = profile.messages
   const isCostly = patterns.get(costlyBetas) ?? compile([...routingBetas, ...costlyBetas])
@@ -214,10 +217,10 @@ function priced(betas: string, { profile, allowedFields }: Model): string {
   return names.flatMap(([beta, name]) => (isCostly.test(name) && !allowedFields.has(name) ? [] : beta)).join(',')
 }
 
-/** Compiled patterns, cached by the list of a profile. The list lives as long as its configuration. */
+/** The compiled pattern for each list of costly betas. A list lives as long as the configuration that has it. */
 const patterns = new WeakMap<readonly string[], RegExp>()
 
-/** Returns `headersFor`. That function keeps two strings and not the call, because an attempt may outlive the call. */
+/** Makes `headersFor`. The returned function does not refer to the call, because an attempt may outlive the call. */
 function spell(version: string, beta: string | undefined): Exchange['headersFor'] {
   return ({ upstream: { messagesHeaders }, model }) => {
     const { envelope } = model.profile.messages
@@ -233,7 +236,7 @@ function spell(version: string, beta: string | undefined): Exchange['headersFor'
  */
 const unbounded: UsageBounds = { inputTokensMax: Number.POSITIVE_INFINITY, isOutputCapped: false }
 
-/** Makes the exchange within one wire. The bytes of request and answer pass with few edits (rulings P1, P2). */
+/** Makes the exchange for a client and a model with the same wire. The bytes pass with few edits (rulings P1, P2). */
 export function exchangeNatively({ gateway, call, model, body, scopedKey, implicitKey }: CheckedRequest): Exchange {
   const { native, model: source } = wires[call.wire]
   const isOurSeal = (text: string) => gateway.sealer.isOurs(text)
@@ -267,11 +270,11 @@ export function exchangeNatively({ gateway, call, model, body, scopedKey, implic
 }
 
 /**
- * Decides whether a request may write into a cache. A request on the messages wire does so if it has cache marks
- * (`cache_control`). Providers of the other wires write without being asked. JSON escapes may hide a mark in a client's
- * own bytes; the dearest kind of write is then assumed. A translated body has no such escapes.
- * @param isMarked asks whether the body that is sent has marks
- * @param isHidden whether escapes may hide a mark in the body that is sent
+ * Returns the dearest kind of cache write that a request can cause. On the messages wire, only cache marks
+ * (`cache_control`) cause writes. Providers of the other wires write without being asked. JSON escapes can hide a mark
+ * in a client's own bytes; then the dearest kind is assumed. A translated body has no such escapes.
+ * @param isMarked returns whether the body that is sent has marks
+ * @param isHidden whether escapes can hide a mark in the body that is sent
  */
 function cacheWritesOf(model: Model, body: ClientBody, isMarked: () => boolean, isHidden: boolean): CacheWrites {
   if (!model.prices.hasDearerWrites) return 'none'
@@ -295,8 +298,8 @@ function answering(native: Native, head: NativeHead): Pick<Exchange, 'openStream
 }
 
 /**
- * The most sealed signatures that are opened per request (ruling R18, B25). Each costs an authentication, even if
- * forged.
+ * The most sealed signatures that are opened for one request (ruling R18, B25). Opening a signature takes time even if
+ * it is forged.
  */
 const envelopesMax = 1_000
 const envelopeStart = `"${envelopePrefix}`
@@ -390,9 +393,9 @@ function withTier(
 }
 
 /**
- * Opens only the last envelopes (sealed signatures) if there are very many, because a model may need the last ones for
- * its next turn. They are counted at the first call, which most requests never make. The closure is made here so that
- * no exchange keeps the body in memory.
+ * Returns an `unseal` that opens only the last envelopes (sealed signatures) if a request has very many. A model may
+ * need the last ones for its next turn. Envelopes are counted when the first is opened, because most requests have
+ * none. This function is separate so that its closure holds the bytes only, and no exchange keeps the body in memory.
  */
 function openLast(bytes: Buffer, unseal: DecodeContext['unseal']): DecodeContext['unseal'] {
   let tooMany: number | undefined
@@ -402,7 +405,7 @@ function openLast(bytes: Buffer, unseal: DecodeContext['unseal']): DecodeContext
   }
 }
 
-/** Counts what looks like an envelope. If other text of the request looks the same, fewer envelopes are opened. */
+/** Counts the beginnings of envelopes. Other text may look like a beginning; then fewer envelopes are opened. */
 function countEnvelopes(bytes: Buffer): number {
   let count = 0
   for (let at = bytes.indexOf(envelopeStart); at >= 0; at = bytes.indexOf(envelopeStart, at + 1)) count++

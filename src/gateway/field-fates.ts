@@ -12,7 +12,7 @@ import { wires } from '../wires/wires.ts'
 export type FieldFate = { field: string; what: FieldOutcome | 'added'; why: string }
 
 type SentToModel = {
-  /** The client's wire. `bytes` is the client's body. */
+  /** The client's wire. The client's body is in `bytes`, and `body` is the body sent to the model. */
   wire: ClientWire
   bytes: Buffer
   model: Model
@@ -21,14 +21,14 @@ type SentToModel = {
 }
 
 /**
- * Lists the outcome of each field of a request. Between two wires the table of the client's wire decides. Within one
- * wire the two bodies are compared. `null` counts as absent (ruling R7). A loss is content that was dropped or changed.
- * If a loss is inside a field and has no row yet, it gets a row of its own at the end.
+ * Lists the outcome of each field of a request. If the model has another wire, the field table of the client's wire
+ * decides. If it has the same wire, the client's body and the sent body are compared. `null` counts as absent (ruling
+ * R7). A loss (dropped or changed content) gets a row at the end if its field has no row.
  */
 export function fieldFates(sent: SentToModel): FieldFate[] {
   const body = new ClientBody(sent.bytes)
   const fates = sent.wire === sent.model.wire ? nativeFates(sent, body) : translatedFates(sent, body)
-  // Unknown fields have rows under their own names.
+  // Losses of unknown fields have the name `unknownField`. They are left out, since each such field already has a row.
   const listed = new Set([unknownField, ...fates.map(({ field }) => field)])
   const inner = sent.losses.filter(({ field }) => !listed.has(field) && listed.add(field))
   return [
@@ -50,7 +50,7 @@ function translatedFates({ wire, model, losses }: SentToModel, body: ClientBody)
   })
 }
 
-/** Whether a loss with the field's name may be about only a part of the field. */
+/** Whether a loss under the field's name can concern a part of the field, so that the field itself was not dropped. */
 function isOfAPart(wire: ClientWire, field: string): boolean {
   return field === wires[wire].client.request.conversation.field || partly.has(field)
 }

@@ -14,7 +14,7 @@ import type { Bodies, Counting, Flow, Readers } from './fairness/places.ts'
 import type { Turns } from './fairness/turns.ts'
 import type { CallRecord, LastAnswers, Tracing } from './record.ts'
 
-/** The parts that a walk needs. `src/process` builds them. */
+/** The parts that a walk (the handling of one request) needs. `src/process` builds them. */
 export type Gateway = {
   /** The configuration in force and everything that was built from it. */
   snapshots: Snapshots
@@ -61,7 +61,7 @@ export type Gateway = {
   tracing?: Tracing | undefined
   /** Logs a bug of the gateway that no client's answer can report. */
   reportBug(bug: Error, requestId?: string): void
-  /** Begins a digest that finds similar requests of an account (ruling Y24). All replicas compute the same digests. */
+  /** Begins a digest that finds similar requests of one account (ruling Y24). All replicas compute the same result. */
   openDigest(accountId: string): RunningDigest
   /** Scopes a conversation key to an account. The result goes upstream, and picks the upstream account (ruling P6). */
   scopeKey(accountId: string, key: string): string
@@ -78,7 +78,7 @@ export interface Ticking {
 
 /** A request that shutdown can end. */
 interface DrainHandle {
-  /** Cuts and bills the answer if it is not complete, because the process ends (reliability §7). */
+  /** Ends the request because the process ends. An incomplete answer is cut and billed (reliability §7). */
   shutDown(): void
 }
 
@@ -114,7 +114,7 @@ type Snapshots = ReturnType<typeof createSnapshots>
 export function createSnapshots(first: Snapshot) {
   /** The number of requests that use each snapshot. The snapshot in force is always in the map. */
   const users = new Map<Snapshot, number>([[first, 0]])
-  /** Snapshots without requests that are no longer in force. A lingering upstream may still use their connections. */
+  /** Earlier snapshots that no request uses any more. A lingering upstream may still use their connections. */
   const retired = new Set<Snapshot>()
   let current = first
   let isClosed = false

@@ -119,8 +119,8 @@ export async function play(
 }
 
 /**
- * Answers the token counter. Counting gives way to paid requests (ruling R18). It is never billed, does not count against
- * the window, and sends nothing to a model (spec 4.2, ruling R1).
+ * Answers a request to count tokens. Counting gives way to paid requests (ruling R18). It is never billed, takes no
+ * place in the rate window, and sends nothing to a model (spec 4.2, ruling R1).
  */
 export async function countTokens(gateway: Gateway, call: Call, record: CallRecord): Promise<void> {
   const { account, bounds } = await identify(gateway, call, record)
@@ -142,14 +142,15 @@ export async function countTokens(gateway: Gateway, call: Call, record: CallReco
 }
 
 /**
- * Makes the error for a refused count. It is not the error for a full rate window, which counts do not use (spec 4.2).
+ * Makes the error for a count of tokens that is refused because of load. Counts do not use the rate window, so the
+ * error for a full window is not used here (spec 4.2).
  */
 function makeWay(): GatewayError {
   return new GatewayError('rate_limit_exceeded', failureTexts.counterFull, { retryAfterSeconds: 1, reason: 'counter' })
 }
 
 export type ReadRequestParts = {
-  /** A rehearsal has no payer and no upstream. It pays and remembers nothing, so it lacks the parts for that. */
+  /** A rehearsal (rehearse.ts) has no payer and asks no upstream. So it lacks the parts that pay and remember. */
   gateway: Pick<Gateway, 'sealer' | 'nowMs' | 'scopeKey'> & Partial<Pick<Gateway, 'stays' | 'admission' | 'openDigest'>>
   config: Pick<Config, 'catalog' | 'labels' | 'billing'>
   call: Pick<Call, 'wire' | 'requestId' | 'header'>
@@ -219,7 +220,7 @@ export function readRequest(reading: ReadRequestParts, bytes: Buffer): ReadReque
 
   function readChain(chain: Chain, id: string): ReadRequest {
     const { stays, admission } = gateway
-    // A rehearsal has no key for digests, and nothing about it is remembered.
+    // A rehearsal has no `openDigest`, because nothing about a rehearsal is remembered.
     const isAlike =
       scopedKey === undefined && gateway.openDigest && chain.entries.some(({ affinity }) => affinity === 'alike')
     const likeness = isAlike ? likenessOf(estimateBytesTokens(body.bytes)) : undefined
@@ -284,7 +285,7 @@ function implicitKeyOf(
 
 /**
  * Finds the model that a body names.
- * @param bounds the limits of the key, if it has any; they may list models (ruling R15)
+ * @param bounds the limits of the key, such as a list of allowed models (ruling R15); undefined if it has no limits
  * @param plan the account's plan. The returned model has the prices of this plan. If the plan has none, the model has
  * its usual prices.
  * @throws GatewayError 400 if the name is missing; 404 if the model is unknown or the key may not use it

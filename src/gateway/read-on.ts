@@ -16,7 +16,7 @@ import { type Evidence, evidenceOf } from './settle.ts'
 /** The longest wait for figures after we have ended an answer at a stop sequence, in ms (ruling C12). */
 const stopReadMs = 3_000
 
-/** How an answer ended for its client. `ok`: at a stop sequence, and the client still waits for the end. */
+/** Why the client's part of an answer ended early. `ok`: we ended it at a stop sequence, and the client still waits. */
 export type EarlyEnd = 'ok' | 'client_abort' | 'client_stall'
 
 type ReadingOnParts = {
@@ -26,15 +26,15 @@ type ReadingOnParts = {
 }
 
 /**
- * Starts to read on, for a time that depends on how much of the answer the client has:
+ * Starts to read the upstream further, for a time that depends on how much of the answer the client has:
  *
  *     the client has                       limit                    the upstream is read on
- *     all but the end, at a stop of ours   3 s                      if figures that decide the bill come late
+ *     all but the end, at a stop sequence  3 s                      if figures that decide the bill come late
  *     a part, and has left                 `billing.read_on`        if figures that decide the bill come late
  *     nothing, and has left                `timeouts.settle_window` always
  *
  * @param told the model's report at the time of the client's last piece; undefined if the client has no piece
- * @returns undefined if no new figures are expected, there is no time, or too many upstreams are read on
+ * @returns undefined if no new figures are expected, the limit is 0, or too many upstreams are read on already
  */
 export function readOn(
   parts: ReadingOnParts,
@@ -49,9 +49,9 @@ export function readOn(
   return isOfUse && gateway.readers.enter(key.account.id) ? new ReadingOn(parts, end, told, limitMs) : undefined
 }
 
-/** One upstream that is read on. It occupies a place of `Readers` until `close`. */
+/** An upstream that is read on after the answer is over for the client. It keeps a place of `Readers` until `close`. */
 export class ReadingOn {
-  /** The model's report at the time of the client's last piece; undefined if the client has no piece of the answer. */
+  /** The model's usage report at the client's last piece of the answer. Undefined if the client got no piece. */
   readonly told: UsageReport | undefined
   readonly #parts: ReadingOnParts
   readonly #sinceMs: number
@@ -76,8 +76,8 @@ export class ReadingOn {
   }
 
   /**
-   * Called when the client left while it waited for the end. The figures now get as much time as after any other
-   * departure.
+   * Called when the client leaves while it waits for the end of the answer. The upstream is then read on for as long as
+   * after any other departure of a client.
    */
   leave(): void {
     this.end = 'client_abort'
@@ -85,8 +85,8 @@ export class ReadingOn {
   }
 
   /**
-   * Whether the time is up, or the configuration was replaced. Waiting for figures does not keep an old configuration
-   * in use.
+   * Whether reading must end. The reason is that the time is up, or that the configuration was replaced. An old
+   * configuration does not stay in use only because figures are awaited.
    * @param nowMs monotonic
    */
   isOver(nowMs: number): boolean {
@@ -112,7 +112,8 @@ export function tellsLate(report: UsageReport, exchange: Exchange, { prices }: M
 }
 
 /**
- * The evidence of an answer that ended for its client before the model had reported its figures (ruling C12).
+ * Returns the figures that decide the bill of an answer that was cut. The answer ended for its client before the model
+ * had reported its figures (ruling C12).
  * @param readingOn undefined if the upstream was not read on
  */
 export function evidenceOfCut(
@@ -130,7 +131,7 @@ export function evidenceOfCut(
   return { ...evidence, report: withoutLaterOutput(answer.report, told), estimateHidden }
 }
 
-/** Keeps the input figures of a report that is not final. Its output figures are those of the client's last piece. */
+/** Combines the input figures of a report with the output figures of `told`, the report at the client's last piece. */
 export function withoutLaterOutput(report: UsageReport, told: UsageReport): UsageReport {
   const evidence = { ...report }
   for (const name of ['outputTokens', 'reasoningTokens', 'isOutputPartial'] as const) {
@@ -159,7 +160,7 @@ export class Pace {
     this.#sinceMs = startedMs
   }
 
-  /** Counts the time since the last call for the stage before. @param stage what the model does from here on */
+  /** Adds the time since the last call to the stage that ends now. @param stage the stage that begins now */
   note(stage: Stage, nowMs: number): void {
     this.#spentMs[this.#stage] += nowMs - this.#sinceMs
     this.#sinceMs = nowMs
@@ -167,7 +168,7 @@ export class Pace {
     if (stage === 'reasoning') this.#hasMarks = true
   }
 
-  /** Leaves out the time since the last call. The gateway did not read then, so the model did not cause the delay. */
+  /** The time since the last call counts for no stage. The gateway did not read then, so the model caused no delay. */
   skip(nowMs: number): void {
     this.#sinceMs = nowMs
   }

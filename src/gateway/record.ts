@@ -8,7 +8,7 @@ import type { Calls, Usage, UsageSource } from '../inference/usage.ts'
 import type { ChoiceReason, MovedFor } from '../upstream/pool.ts'
 import type { PassedOverFor } from './chain-stays.ts'
 
-/** The trace that a request belongs to, as far as the caller has given it. */
+/** The trace to which a request belongs. Its facts come from the caller's `traceparent` header, if there is one. */
 type Trace = {
   readonly id: string
   readonly parentId: string | undefined
@@ -18,7 +18,7 @@ type Trace = {
 /** A step from one entry of a fallback chain to a later entry. `from` and `to` are the ids of the entries. */
 type ChainHop = { from: string; to: string; cause: PassedOverFor }
 
-/** One try at one upstream account for logs and reports: names, fixed words and times. */
+/** One try at one upstream account, for logs and reports: names, fixed words and times, and the text of an error. */
 export type Try = {
   /** The id of the model in a fallback chain; undefined for a plain model. */
   readonly model?: string
@@ -30,7 +30,7 @@ export type Try = {
   readonly startedMs: number
   endMs: number | undefined
   status: number | undefined
-  /** Why the try failed, in the words of the log. */
+  /** The cause of the failure, as a fixed word of the log. */
   cause: string | undefined
   /** The provider's error text after the scrub, without parts that repeat the request (CON-4). It is never logged. */
   text?: string
@@ -58,7 +58,7 @@ export type CallRecord = {
   trace?: Trace
   /** The start by the wall clock. Someone may set that clock while the request runs. */
   startedMs: number
-  /** The same moment by the monotonic clock, to which the times of `tries` are relative. */
+  /** The start by the monotonic clock. The times of `tries` are counted from this start. */
   beganMs?: number
   method: string
   path: string
@@ -189,14 +189,12 @@ type AnswerBits = { bits: number; count: number }
 
 /**
  * Judges models and upstream accounts by their last answers (CON-8). A model is failing if at least half of its last
- * answers failed. Cooldowns do not show this, because a failure that may be temporary starts no cooldown of a model's
- * only account. The account stays ready although no client gets an answer. A model is judged by what its clients got,
+ * answers failed. Cooldowns do not show this. If a model has only one account, a failure that may be temporary starts
+ * no cooldown. So the account stays ready although no client gets an answer. A model is judged by what its clients got,
  * an account by its own attempts. Only answers of this process count.
  */
 export class LastAnswers {
-  /**
-   * The last answers by model, then by upstream and account. The key `''` has the answers that the model's clients got.
-   */
+  /** The last answers, by model and then by upstream account. The key `''` has the answers that the clients got. */
   readonly #models = new Map<string, Map<string, AnswerBits>>()
 
   readonly note = ({ walk, model, outcome = 'ok', tries = [] }: CallRecord): void => {

@@ -25,8 +25,8 @@ const ownPaths = clientWires.flatMap(({ client: { path, counter } }) => (counter
 type RefuseParts = { flow: Flow; snapshot: Snapshot; model: Model; exchange: Exchange }
 
 /**
- * Makes the client's error for a failed request. The snapshot and the exchange say which words its text must not contain.
- * @param target of the attempt that failed; undefined if there was none
+ * Makes the client's error for a failed request. The snapshot and the exchange tell which words must not be in it.
+ * @param target the target of the attempt that failed; undefined if there was no attempt
  */
 export function refuse(
   parts: Omit<RefuseParts, 'flow'>,
@@ -50,9 +50,7 @@ export function providerText(parts: RefuseParts, target: Target | undefined, { f
   return (said && exchange.withoutEchoes(said, flow)) || undefined
 }
 
-/**
- * Returns the message of an error for operators. A message in the model's words follows the rules of `providerText`.
- */
+/** Returns an error's message for operators. A message that quotes the provider follows the rules of `providerText`. */
 export function explainedMessage(
   { flow, snapshot, exchange }: RefuseParts,
   { message }: GatewayError,

@@ -37,12 +37,15 @@ type Rehearsal = {
 
 export type PlayedAnswer = { status: number; contentType: string; body: Buffer }
 
-/** `refused`: a check failed before anything was sent. `sent`: the request that the upstream would get. The answer is set if a prepared upstream answer was given too. */
+/**
+ * The result of a rehearsal. `refused`: a check failed before anything was sent. `sent`: the request that the upstream
+ * would get. It has an `answer` if an upstream answer was given to play.
+ */
 export type Rehearsed =
   | { state: 'refused'; refusal: ToldError }
   | { state: 'sent'; model: Model; sent: SentRequest; record: CallRecord; answer: ClientAnswer | undefined }
 
-/** An error as its client gets it. */
+/** An error response as the client gets it. */
 export type ToldError = { status: number; code: ErrorCode; param: string | null; message: string; body: string }
 
 type SentRequest = {
@@ -65,8 +68,8 @@ export type ClientAnswer = {
 }
 
 /**
- * Runs a request as the gateway does: its checks in their order, its exchange, its delivery and its bill. There is no key,
- * credit or window. No upstream is contacted, nothing is stored, and the clock stands still.
+ * Runs a request as the gateway does: its checks in their order, its exchange, its delivery and its bill. Keys, credit
+ * and rate limits are not checked. No upstream is contacted, nothing is stored, and the clock stands still.
  * @param bytes the client's body
  * @param received the size of the body as the client sent it, in bytes
  */
@@ -93,7 +96,7 @@ export async function rehearse(rehearsal: Rehearsal, bytes: Buffer, received = b
   return { state: 'sent', model: model!, sent: upstream.sent!, record, answer }
 }
 
-/** Looks like a request id, but no real request has it. */
+/** A text in the form of a request id. No real request has this id. */
 const requestId = `req_${'0'.repeat(20)}`
 
 function tell(error: GatewayError, wire: ClientWire): ToldError {
@@ -102,7 +105,7 @@ function tell(error: GatewayError, wire: ClientWire): ToldError {
   return { status, code, param, message, body }
 }
 
-/** Delivers the played answer. @throws GatewayError as a delivery does */
+/** Delivers the invented answer of a rehearsal. @throws GatewayError if the client would get an error */
 async function deliver(
   rehearsal: Rehearsal,
   stage: RehearsalStage,
@@ -142,7 +145,7 @@ async function deliver(
 
 const standing = () => 0
 
-/** Narrows configuration and model to one account of one upstream, enabled or not. */
+/** Narrows the configuration and the model to one upstream with its first account, which then counts as enabled. */
 function narrow({ config, upstream: name }: Rehearsal, model: Model): { config: Config; model: Model } {
   const route = model.routes.find(({ upstream }) => upstream === name) ?? model.routes[0]!
   const upstream = config.upstreams.get(route.upstream)!
@@ -153,14 +156,14 @@ function narrow({ config, upstream: name }: Rehearsal, model: Model): { config: 
   return { config: { ...config, upstreams }, model: { ...model, routes: [route] } }
 }
 
-/** Returns an empty key, which is sent. The real key is known only so that an answer that repeats it is scrubbed. */
+/** Returns a key that is sent empty. The real key is in `known`, so that an answer that repeats it is scrubbed. */
 function keyOf({ key }: UpstreamAccount): LiveKey {
   return { value: '', version: 0, known: [key.reveal()], doubt() {} }
 }
 
 type RehearsalStage = ReturnType<typeof openStage>
 
-/** Stands in for client, upstream and ledger. Each of them keeps what it gets, and the upstream answers immediately. */
+/** Makes stand-ins for client, upstream and ledger, which keep what they get. The upstream answers immediately. */
 function openStage(wire: ClientWire, answer: PlayedAnswer | undefined) {
   let status = 0
   let contentType = ''
@@ -232,7 +235,7 @@ function openStage(wire: ClientWire, answer: PlayedAnswer | undefined) {
   }
 }
 
-/** Feeds an answer in pieces, as a network would. Other work may run between them. */
+/** Feeds an answer to the listener in pieces, as a network would. Other work may run between two pieces. */
 async function feed(body: Buffer, listener: UpstreamListener, isAborted: () => boolean): Promise<void> {
   for (let at = 0; at < body.length; at += pieceBytes) {
     if (at > 0) await new Promise((resolve) => setImmediate(resolve))

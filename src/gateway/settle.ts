@@ -24,7 +24,7 @@ export type Evidence = {
   isComplete: boolean
   /** Estimates the tokens of all output (see `UsageEvidence`). */
   estimateOutput: (enough?: number) => number
-  /** Estimates the tokens of reasoning that was not shown, for an answer that ended early for its client (ruling C12). */
+  /** Estimates the reasoning tokens that were not shown. Set if the answer ended early for its client (ruling C12). */
   estimateHidden?: () => number
   outcome: RequestOutcome
   /** The operator does not charge for the answer, so its ledger entry has the amount 0 (ruling C4). */
@@ -38,7 +38,7 @@ export function evidenceOf(
   return { report: answer.report, estimateOutput: (enough?: number) => answer.estimateOutput(enough) }
 }
 
-/** The evidence if nothing of an answer has come. */
+/** The evidence for the bill if no part of an answer has come. */
 export const nothingYet: Pick<Evidence, 'report' | 'estimateOutput'> = { report: {}, estimateOutput: () => 0 }
 
 /** The cost of an answer, and the figures that it is computed from. */
@@ -63,8 +63,8 @@ type AnsweringAttempt = { target: Pick<Target, 'model'>; tier?: string | undefin
 
 /**
  * Computes the bill from the evidence (rulings C1, C3, C6).
- * @param answered the target that answered, with its name for the model (ruling Y13). A tier in the head of its answer
- *   takes precedence over one in the body (Y17).
+ * @param answered the target that answered, and the tier in the head of its answer. This tier takes precedence over a
+ *   tier in the body (Y17). The target has its own name for the model (ruling Y13)
  * @param at the moment that chooses among the prices of a list, in Unix milliseconds (ruling C11)
  */
 export function weigh(
@@ -105,7 +105,7 @@ export function weigh(
     flags,
   }
 
-  /** Computes the provider's charge. Its list may have prices for other tiers, so the tier is looked up again. */
+  /** Computes the provider's charge. The provider's list may price other tiers than ours, so the tier is read again. */
   function costOf(prices: PriceList): Bill['cost'] {
     const facts = said || exchange.service ? readService(said, exchange.service, { ...model, prices }, at) : undefined
     const set = setAt(prices, { ...facts, at })
@@ -121,7 +121,7 @@ type Billed = Pick<Debit, 'requestId' | 'clientWire' | 'createdMs'> & {
   bill: Bill
   /** The person and the labels of the request (ruling Y21), and its way through a chain. */
   who: Pick<CallRecord, 'personId' | 'labels' | 'alias' | 'hops' | 'fellBack' | 'moved'>
-  /** The configured form of ledger entries (docs/ledger.md). If undefined, only entries that need form 3 have it. */
+  /** The configured form of ledger entries (docs/ledger.md). Undefined: an entry gets form 3 only if it needs it. */
   form: 3 | undefined
 }
 
@@ -150,7 +150,7 @@ export function debitOf({ requestId, key, clientWire, model, target, bill, creat
   }
 }
 
-/** Returns the details of an entry in form 3; undefined if the entry does not need that form. */
+/** Returns the details that only an entry of form 3 has, the newest layout. Undefined if the entry does not need it. */
 function detailsOf(
   kept: Model['prices']['kept'],
   { set: { band, tier, geo }, cost, costReported }: Bill,
@@ -169,12 +169,12 @@ function detailsOf(
   }
 }
 
-/** The name of the chain that the request named, and which entry of this chain was passed over. */
+/** Returns the chain that the request named, the entry of this chain that was passed over, and the cause. */
 function chainOf(alias: string | undefined, fellBack: CallRecord['fellBack']) {
   return { alias, fellBackFrom: fellBack?.from, fellBackCause: fellBack?.cause }
 }
 
-/** Copies a bill into the record while its debit is on its way. */
+/** Copies a bill into the record of its request. The debit of the bill is not in the ledger yet. */
 export function noteBill(record: CallRecord, bill: Bill): void {
   const { usage, usageSource, calls, amountNanos, set, outcome, flags } = bill
   record.usage = usage
@@ -189,12 +189,12 @@ export function noteBill(record: CallRecord, bill: Bill): void {
 }
 
 /**
- * How vendors date or number an edition: `-2024-08-06`, `@20250929`, `-0613`, `-250615`, `-08-2024`, `-05-06`, `-002`.
+ * A date or number of a model's edition: `-2024-08-06`, `@20250929`, `-0613`, `-250615`, `-08-2024`, `-05-06`, `-002`.
  */
 const edition = /[-@](?:\d{4}-\d\d-\d\d|\d\d-\d{4}|\d\d-\d\d|\d{8}|\d{6}|\d{4}|\d{3})$/
 /**
- * `revision`: a suffix that a host adds after the edition. `undated`: a suffix in place of the edition, for the newest
- * edition or for a way to serve the model.
+ * Suffixes of model names. `revision` comes after the edition, and is added by a host. `undated` takes the place of the
+ * edition, and means the newest edition or a way to serve the model.
  */
 const revision = /-v\d+:\d+$/
 const undated = /(?:-latest|-0|:[a-z]+)$/

@@ -14,16 +14,17 @@ import type { RelayState, StreamFold, StreamRelay, WholeAnswer } from '../wires/
 import type { AnswerHead, ClientHalf, Encoder, ModelHalf } from '../wires/wire.ts'
 
 /**
- * The largest translated answer, in characters and in blocks (B10, ruling R18). The whole answer is kept, as JSON or for the
- * events that repeat it at the end of a stream. Without a limit an endless answer would fill the memory.
+ * The largest translated answer, in characters and in blocks (B10, ruling R18). The whole answer is kept, because it is
+ * one JSON text, or because the last events of a stream repeat it. Without a limit, an endless answer would fill the
+ * memory.
  */
 const charactersMax = 32 * 1_048_576
 const blocksMax = 10_000
 const oversize: Fault = { kind: 'broken', text: '', unread: 'oversize' }
 
 /**
- * The parts of a request that both forms of a translated answer need. A plan lives as long as the stream, so it must not
- * refer to the request body, not even indirectly. A kept body of 1 MB would cost more memory than everything else.
+ * The parts of a request that `TranslatedStream` and `TranslatedWhole` need. A plan lives as long as the stream, so it
+ * must not refer to the request body, not even indirectly. A kept body of 1 MB would take more memory than all else.
  */
 export type AnswerPlan = {
   source: ModelHalf
@@ -36,8 +37,8 @@ export type AnswerPlan = {
 }
 
 /**
- * A model's answer for a client of another wire. Its bytes become frames, these become events, and the events are
- * filtered. The events are counted as the model sent them. `show` gives the client what it may see of them.
+ * A model's answer for a client of another wire. The bytes of the answer are read as frames, and the frames as events.
+ * Events are counted as the model sent them, and are then filtered. `show` returns what the client gets for them.
  */
 abstract class TranslatedAnswer {
   state: RelayState = 'unseen'
@@ -52,7 +53,7 @@ abstract class TranslatedAnswer {
   isSpent = false
   #blocks = 0
   /**
-   * The estimated output at the first call of `hush`, when the answer was over for the client, but not for the model.
+   * The estimated tokens that the client was shown. Set when the answer is over for the client, but not for the model.
    */
   #shownTokens: number | undefined
 
@@ -113,7 +114,7 @@ abstract class TranslatedAnswer {
     this.#shownTokens ??= this.meter.estimateTokens()
   }
 
-  /** Estimates the output tokens. Text after the answer was over for the client does not count (ruling T15). */
+  /** Estimates the output tokens. Text that the model sends after `hush` does not count (ruling T15). */
   estimateOutput(): number {
     return this.#shownTokens ?? this.meter.estimateTokens()
   }

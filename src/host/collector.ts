@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { every } from './timers.ts'
 
-/** The largest value that the flags accept, in ms: about 25 days, so V8's memory reducer practically never starts. */
+/** The largest delay that the flags accept, in ms: 25 days. V8's memory reducer then practically never starts. */
 const never = 2 ** 31 - 1
 
 /** Flags that V8 reads when it needs them. All supported versions of Node know them, except those with `sinceV8`. */
@@ -50,7 +50,7 @@ const worthwhile = [
   { looks: 60, bytes: 128 * 1024 * 1024 },
 ]
 
-/** The figures to read, and the collection; a test passes its own. */
+/** The functions that read the figures, collect garbage and set a timer. A test passes its own functions. */
 type TidySources = {
   /** Resident memory, in bytes. */
   readRss: () => number
@@ -67,7 +67,7 @@ type TidySources = {
  * @returns a function that stops it
  */
 export function tidyWhenIdle({ readRss, readBusy, collect, every }: TidySources = ofThisProcess()): () => void {
-  /** For each row of `worthwhile`: the least memory in use since this row or a later row last caused a collection. */
+  /** For each row of `worthwhile`: the least memory in use since the last collection by this row or a later row. */
   const floors = worthwhile.map(() => Number.POSITIVE_INFINITY)
   let looks = 0
   return every(everyMs, () => {

@@ -115,7 +115,7 @@ function readMaybe(path: string): Buffer | undefined {
   return readable(path, () => (lstatSync(path, { throwIfNoEntry: false })?.isFile() ? readFileSync(path) : undefined))
 }
 
-/** Reads a file with the public key. @throws NotVerifiable that names the file if it cannot be read */
+/** Reads a file with the public key. @throws NotVerifiable with the name of the file, if the file cannot be read */
 export function readKeyFile(file: string): string {
   return readable(file, () => readFileSync(file, 'utf8'), 'name a file with the public key')
 }
@@ -136,7 +136,7 @@ function readable<T>(
 }
 
 /**
- * Lists all files below a folder, and links. The `node_modules` that npm creates at the top is skipped. A
+ * Lists all files and links below a folder. The `node_modules` that npm creates at the top is skipped. A
  * `node_modules` in a deeper folder is listed, because Node would look for packages there first.
  */
 export function listFiles(root: string, below = ''): string[] {

@@ -40,15 +40,14 @@ const [tcpLevel, notSentLowWater] = [6, 25]
 const unsentBytesMax = 16_384
 
 /**
- * Limits what the system accepts for a client that does not read, on all connections of a listening server. This needs
- * Linux and `node:ffi`, which Node 26 has. Elsewhere it does nothing. The sysctl `net.ipv4.tcp_notsent_lowat` has the
- * same effect.
+ * Sets the limit `unsentBytesMax` for all connections of a listening server. This needs Linux and `node:ffi`, which
+ * Node 26 has. Elsewhere this function does nothing. The sysctl `net.ipv4.tcp_notsent_lowat` has the same effect.
  */
 function boundUnsent(server: Server): void {
   const { _handle: handle } = server as unknown as { _handle?: { fd?: number } | null }
   if (process.platform !== 'linux' || handle?.fd === undefined || handle.fd < 0) return
   const { emitWarning } = process
-  // Hides Node's warning that `node:ffi` is experimental. Without `node:ffi` only this limit would be lost.
+  // Hides Node's warning that `node:ffi` is experimental. If Node drops `node:ffi`, only the limit for clients is lost.
   process.emitWarning = () => {}
   try {
     const ffi = process.getBuiltinModule('node:ffi')
@@ -64,8 +63,8 @@ function boundUnsent(server: Server): void {
 }
 
 /**
- * Names the loopback interface of this process. Two processes with the same name reach each other at 127.0.0.1. On
- * Linux, each container has its own interface (network_namespaces(7)). Other systems have one interface per host.
+ * Returns a name of this process's loopback interface. Processes that get the same name reach each other at 127.0.0.1.
+ * On Linux, each container has its own interface (network_namespaces(7)). Other systems have one interface per host.
  */
 export function nameLoopback(): string {
   try {

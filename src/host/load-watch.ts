@@ -6,7 +6,7 @@ import { every } from './timers.ts'
 /** The process is overloaded if the event loop is at least this late for at least this time (reliability §7). */
 const lagMaxMs = 200
 const lagForMs = 5_000
-/** If the event loop is this late once, clients notice it. Then free requests wait for paid ones (ruling R18). */
+/** Clients notice if the event loop is this late in one check. Then free requests wait for paid ones (ruling R18). */
 const strainMs = 50
 const heapShareMax = 0.85
 /** The largest share of the available memory. Memory outside the heap, such as bodies and buffers, counts too (B10). */
@@ -24,7 +24,7 @@ export function bodiesBytesMax(): number {
 /** Watches whether the process is overloaded. If so, new requests are refused, so that running streams continue. */
 export type LoadWatch = { readonly isShedding: boolean; readonly isStrained: boolean; stop(): void }
 
-/** The figures to watch; a test passes its own. */
+/** The functions that read the figures and set a timer. A test passes its own functions. */
 type LoadSources = {
   /** Heap in use, as a share of its limit. */
   readHeapShare: () => number
@@ -33,7 +33,7 @@ type LoadSources = {
   every: typeof every
 }
 
-/** Creates the watch. @param clockMs monotonic */
+/** Creates the watch for overload. @param clockMs returns monotonic milliseconds */
 export function createLoadWatch(clockMs: () => number, sources: LoadSources = ofThisProcess): LoadWatch {
   let lateSinceMs: number | undefined
   let isLate = false

@@ -39,7 +39,7 @@ export function writeWhole(path: string, text: string): void {
   const stats = statSync(path, { throwIfNoEntry: false })
   const real = behindLinks(path)
   const unfinished = `${real}.triwire-new`
-  // An earlier try may have left this file, with any mode.
+  // An earlier try may have left this file, with other access rights.
   rmSync(unfinished, { force: true })
   try {
     const file = openSync(unfinished, 'wx', 0o600)

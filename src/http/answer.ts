@@ -6,7 +6,7 @@ import { errorLines } from './headers.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import { wireAt } from './paths.ts'
 
-/** The body of an error, in the envelope of its wire, or in the plain envelope if it has no wire (spec 7.1). */
+/** The body of an error, in the envelope of its wire. Without a wire, it is in the plain envelope (spec 7.1). */
 export function errorBody(error: GatewayError, requestId: string, wire: ClientHalf | undefined): string {
   return wire ? wire.envelope(error, requestId) : plainEnvelope(error)
 }
@@ -15,8 +15,8 @@ export function errorBody(error: GatewayError, requestId: string, wire: ClientHa
 export type FormError = (error: GatewayError, path: string, requestId: string) => { lines: string; body: string }
 
 /**
- * Makes the error in the envelope of its path's wire. With a wrong method, every URL is unknown and belongs to no wire
- * (ruling R3).
+ * Makes the error in the envelope of the path's wire. A URL with a wrong method counts as unknown, so its error gets
+ * the plain envelope (ruling R3).
  */
 export const formClientError: FormError = (error, path, requestId) => {
   const wire = error.code === 'unknown_url' ? undefined : wireAt(path)
@@ -141,9 +141,9 @@ export type Unwanted = { pause(): void; resume(): void }
 
 /** The most bytes of all requests together to discard in one turn of the event loop. */
 const bytesPerTurn = 524_288
-/** The most requests to resume in one turn. Each may deliver 64 KiB before it is paused again, which fills a turn. */
+/** The most requests to resume in one turn. With up to 64 KiB from each before its next pause, they fill a turn. */
 const requestsPerTurn = 8
-/** The pause between two turns, in ms, for other work. It still allows a quarter of a gigabyte per second. */
+/** The pause between two turns of discarding, in ms. Other work runs meanwhile. It still allows 0.25 GB per second. */
 const pauseMs = 2
 
 /**

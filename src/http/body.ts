@@ -20,7 +20,7 @@ export type BodyRoom = Pick<BodyShare, 'take'>
 
 /**
  * Reads and counts the whole body. Sends `100 Continue` first if the client waits for it.
- * @param room counts the bytes; the caller gives them back
+ * @param room takes memory for the bytes; the caller gives this memory back
  * @throws GatewayError 429 if no memory is left; 413, 408, or 400 for a compressed or malformed body
  * @throws ClientGone if the client leaves
  */

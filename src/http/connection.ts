@@ -53,7 +53,7 @@ export class Connection implements ExchangeHost {
   /** The time in seconds, by the host's clock, at which the connection became idle or the current head began. */
   #since: number
   #isHeadBegun = true
-  /** How many requests that were sent ahead were answered without a pause in between. */
+  /** How many requests in a row were sent ahead (before the previous answer) and were answered without a pause. */
   #inARow = 0
   #leaving: NodeJS.Timeout | undefined
 
@@ -83,7 +83,7 @@ export class Connection implements ExchangeHost {
     this.socket.destroy()
   }
 
-  /** How long the connection was idle or a head was incomplete, in seconds. Undefined during an exchange. */
+  /** How long the connection has waited for a request or the rest of a head, in s. Undefined during an exchange. */
   get waited(): { for: 'request' | 'head'; seconds: number } | undefined {
     if (this.exchange || this.#isClosing) return undefined
     return { for: this.#isHeadBegun ? 'head' : 'request', seconds: this.host.second - this.#since }
@@ -254,7 +254,7 @@ export class Connection implements ExchangeHost {
   }
 
   /**
-   * Called when the client has ended its side. If its answer is not complete, the client counts as gone (faults F-C7).
+   * Called when the client has ended its side. If the answer is incomplete, the client counts as gone (faults F-C7).
    */
   #takeEnd(): void {
     if (this.exchange && !this.exchange.isEnded) this.socket.destroy()

@@ -79,7 +79,7 @@ export interface BodyReader {
   gone(): void
 }
 
-/** The most bytes to keep for a body without a reader. After that the connection is not read. */
+/** The most bytes to keep for a body without a reader. The connection is then paused until a reader comes. */
 const earlyBytesMax = 65_536
 
 /** The body of a request, passed to its reader as it arrives. Bytes that arrive before there is a reader wait. */
@@ -137,7 +137,7 @@ export class IncomingBody {
     this.#socket.resume()
   }
 
-  /** Takes bytes from the connection. @returns the offset after the body, or the length of `bytes` */
+  /** Takes bytes of the connection. @returns the offset after the body; the length of `bytes` if the body goes on */
   feed(bytes: Buffer, from: number): number {
     if (this.isBroken) return bytes.length
     if (this.#chunks) return this.#feedChunks(this.#chunks, bytes, from)

@@ -28,7 +28,7 @@ export function standingLines({ balance, window }: ToldStanding, tellsBalance: b
   return tellsBalance ? `${ofWindow}x-triwire-balance: ${balance}\r\n` : ofWindow
 }
 
-/** The spent shares of a budget at which clients warn their user, the highest first. */
+/** Clients warn their user when one of these shares of a budget is spent. The highest share comes first. */
 const warnedShares = [0.95, 0.75] as const
 
 /** The headers by which Claude Code warns a person of the end of their budget (observed on 27 November 2026). */

@@ -5,7 +5,7 @@ import { type Fields, type Framing, inOnePiece, type RequestHead, staysOpen } fr
 import { IncomingBody, isCredential } from './framing.ts'
 import { answerHead } from './headers.ts'
 
-/** The state of the listener that decides how an answer is sent. */
+/** Facts of the listener. They decide how an answer is sent. */
 export interface ListenerTerms {
   /** The idle time that answers announce to clients, in whole seconds. */
   readonly keepAliveSeconds: number
@@ -130,7 +130,7 @@ export class HttpExchange {
   }
 
   /**
-   * Sends a whole answer while the request still arrives. The client can read the answer, but `end('')` must end it.
+   * Sends a whole answer while the request still arrives. The client can read it now, and `end('')` must end it later.
    */
   answerOpen(status: number, lines: string, body: string | Uint8Array): void {
     this.isBegun = true
@@ -167,7 +167,7 @@ export class HttpExchange {
     return isTaken
   }
 
-  /** After a `write` that returned false: whether the client has read anything since then, or since the last call. */
+  /** Whether the client has read anything since this was last asked, or since the `write` that returned false. */
   isTaking(): boolean {
     return this.#backlog?.hasShrunk() === true
   }
@@ -219,7 +219,7 @@ export class HttpExchange {
   #finish(last: string | Uint8Array, encoding?: BufferEncoding): void {
     this.isEnded = true
     const { socket } = this
-    // After a failed write, the `close` event of the connection follows.
+    // A failed write is not handled here, because the `close` event of the connection follows.
     const taken = (error?: Error | null) => {
       if (!error) this.#connection.answered(this)
     }
@@ -287,12 +287,12 @@ export class Backlog {
   }
 }
 
-/** An internal part of `net`, which Node's own timers use too. For TLS, `_parent` is the handle that really writes. */
+/** The object of `net` below a socket. Node's own timers use it too. For TLS, its `_parent` really writes. */
 type Handle = { writeQueueSize: number; _parent?: Handle }
 
 /**
- * Returns two counts: all waiting bytes, and the bytes of the write under way. The second count stays the same until
- * the whole write is taken. One count can shrink while their sum does not, so the counts are compared one by one.
+ * Returns two counts: the bytes of all waiting writes, and the bytes of the write under way. The second count stays the
+ * same until that whole write is taken. One count can shrink while the other grows, so each is compared on its own.
  */
 function waitingIn(socket: Socket): number[] {
   const { writableLength } = socket

@@ -47,7 +47,7 @@ export function baseUrlCure(path: string): string | undefined {
   return undefined
 }
 
-/** The part of a target in absolute form before its path. */
+/** Matches the part before the path in a target that is a whole URL (absolute form). */
 const beforePath = /^[A-Za-z]+:\/\/[^/?#]*/
 
 /**

@@ -32,13 +32,13 @@ export type Side = {
  */
 export type SideAnswer = (exchange: HttpExchange, record: CallRecord) => Promise<'answered' | 'handed_on'>
 
-/** Makes the function that finds the walk of a request, and answers with the error if the walk throws (spec 7). */
+/** Makes the function that runs the walk (the steps) of a request, or answers with the error of the walk (spec 7). */
 export function createRouter(gateway: Gateway, listeners: readonly RecordListener[], side?: Side): Router {
   let config: Config | undefined
   let limits: CallLimits
   let readPeer: ReturnType<typeof createPeerReader>
 
-  /** Answers to inference show window and balance as soon as the account is known (ruling R13). */
+  /** Headers with rate window and balance. Answers of models have them once the account is known (ruling R13). */
   const formStanding = ({ accountId, bounds, personBounds }: CallRecord) => {
     const standing = accountId === undefined ? undefined : standingOf(gateway, accountId, bounds, personBounds)
     return standing ? standingLines(standing, config!.headers.balance) : ''
@@ -162,11 +162,11 @@ type RecordParts = {
 }
 
 /**
- * Creates the functions that end a request; each completes its record and calls the listeners.
+ * Creates the functions that end a request. Each of them completes the request's record and calls the listeners.
  *
  * - `finish`: the request is answered.
  * - `refuse`: an error was thrown.
- * - `follow`: a walk will answer the request, or throw.
+ * - `follow`: waits for the walk (the handler of the path), which answers the request or throws.
  */
 export function endRecord({ exchange, record, listeners, sinceMs, answer, ownPage }: RecordParts) {
   return { finish, refuse, follow }
@@ -254,7 +254,7 @@ type HttpCallParts = {
   body?: ReadyBody | undefined
 }
 
-/** A request and its answer as a walk sees them, without the socket. */
+/** A request and its answer without the socket, for the walk (the code that answers the request). */
 export class HttpCall implements Call, CallListener {
   readonly requestId: string
   readonly wire: ClientWire
@@ -294,7 +294,7 @@ export class HttpCall implements Call, CallListener {
   }
 
   async #takeReady(body: ReadyBody, share: BodyShare): Promise<Buffer> {
-    // From here on the body counts against the account.
+    // From here on, the account's share counts the memory of the body.
     body.release()
     return takeBody(this.#exchange, body.bytes, this.#parts.limits, share)
   }
@@ -319,7 +319,7 @@ export class HttpCall implements Call, CallListener {
   end(text: string, encoding: BufferEncoding): void {
     this.#noteFirstByte(200)
     this.#exchange.end(text, encoding)
-    // The walk and its deadlines have ended, so the exchange watches for a slow client.
+    // The gateway's deadlines for the answer are over. From now on the exchange itself watches for a slow client.
     this.#exchange.watchStall(this.#parts.limits.writeStallMs)
   }
 

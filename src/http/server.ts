@@ -170,7 +170,7 @@ export function createEdge(parts: EdgeParts): Edge {
     sendError(exchange, { ...form, status: error.status, closes: true, lingerMs: limits.lingerMs })
   }
 
-  /** Answers bytes that no handler gets. */
+  /** Answers a request that reaches no handler, because it is invalid or incomplete. */
   function refuse(connection: Connection, refused: Refused): void {
     const form = formRefusal(connection.socket, refused)
     connection.sayLast(lastAnswer(refused.error.status, refused.method, form))
@@ -292,13 +292,13 @@ class Guests {
     if (answered) answered.destroy()
     else {
       this.#leaving.add(spare)
-      // The connection may be new in this turn. By the end of the next turn, a request on it has been read.
+      // A request on a new connection may not be read yet. By the end of the next turn, it has been read.
       setImmediate(() => setImmediate(() => this.#closeUnread(spare)))
     }
     return true
   }
 
-  /** Closes an idle connection. If it has sent a request meanwhile, another connection is closed. */
+  /** Closes a connection that was idle. If a request has arrived on it meanwhile, closes another connection instead. */
   #closeUnread(idle: Guest): void {
     if (this.#leaving.delete(idle)) idle.destroy()
     else if (this.#silent.size + this.#known.size > this.#max) this.#makeRoom()

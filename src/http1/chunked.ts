@@ -26,11 +26,11 @@ type ChunkState = InExtension | 'size' | 'size_end' | 'data' | 'data_end' | 'dat
  * but must be well-formed, because another reader might treat a quoted line end differently.
  */
 export class ChunkedReader {
-  /** The range of data in the bytes that were read last. */
+  /** The range of data that `#readOn` has found last. The range is empty if no data was found. */
   #dataStart = 0
   #dataEnd = 0
   #place: ChunkState = 'size'
-  /** The size while it is being read; afterwards the number of octets of the chunk that are still missing. */
+  /** While the size of a chunk is read: the size so far. Afterwards: how many octets of the chunk are still missing. */
   #left = 0
   #digits = 0
   #ignored = 0
@@ -44,7 +44,7 @@ export class ChunkedReader {
     return this.#place === 'broken'
   }
 
-  /** Reads until a range of data, the body, or the bytes end. @returns the offset where it stopped */
+  /** Reads to the end of a range of data, of the body, or of the bytes. @returns the offset where it stopped */
   #readOn(bytes: Uint8Array, from: number): number {
     this.#dataStart = this.#dataEnd = from
     let at = from
@@ -136,7 +136,7 @@ export class ChunkedReader {
 }
 
 /**
- * Returns the state after one octet of an extension (RFC 9112 7.1.1, RFC 9110 5.6.4). Its parts may come in any order.
+ * Returns the state after one octet of a chunk extension (RFC 9112 7.1.1, RFC 9110 5.6.4). Parts may come in any order.
  */
 function nextInExtension(place: InExtension, octet: number): ChunkState {
   const isBlank = octet === 0x20 || octet === 0x09

@@ -181,7 +181,7 @@ function isTarget(method: string, target: string): boolean {
  */
 export function mayBecomeHead(text: string, from: number): boolean {
   if (!canStandInHead(text, from)) return false
-  // Half of an empty line, which may precede a head.
+  // The text is the first half of an empty line. An empty line may precede a head.
   if (text === '\r') return true
   const method = /^[A-Z-]*/.exec(text)![0].length
   return method <= methodMax && (method === text.length || (method > 0 && text[method] === ' '))
@@ -214,7 +214,7 @@ export function readResponseHead(text: string): ResponseHead | undefined {
  */
 export type Framing = number | 'chunked' | undefined
 
-/** The reason why two readers could see different ends of the body. */
+/** Why two readers could see different ends of the body. `both`: a length and an encoding. `old`: HTTP/1.0. */
 export type FramingFault = 'length' | 'encoding' | 'both' | 'old'
 
 /** A number with at most this many digits is exact. */

@@ -50,8 +50,8 @@ export type BilledEvent =
   | (Extract<AnswerEvent, { type: 'finish' | 'fail' }> & { usage: Usage })
 
 /**
- * The kind of a block, known when the block starts. `name` is the upstream's name until a filter restores the
- * client's.
+ * The kind of a block, known when the block starts. `name` is the name of the tool at the upstream, until a filter
+ * restores the client's name.
  */
 export type AnswerBlock =
   | { kind: 'text' }
@@ -95,7 +95,7 @@ export type Fault = {
    * large.
    */
   unread?: 'no_answer' | 'oversize'
-  /** Set if the service itself ended the answer, so that the model is not blamed for it. */
+  /** Set if the gateway itself ended the answer. The error then does not blame the model. */
   isOurs?: boolean
 }
 

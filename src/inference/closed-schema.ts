@@ -74,7 +74,7 @@ function closeHere(schema: Schema): boolean {
   const out = Object.entries(schema).filter(([key, value]) => !isKept(key, value, choice !== undefined))
   for (const [key] of out) delete schema[key]
   if (branches !== undefined) schema['anyOf'] = branches
-  // A type beside the branches says nothing new, since each branch has its own.
+  // The type beside the branches is left out of the description, because each branch has its own type.
   say(
     schema,
     out.filter(([key]) => key !== choice && !(choice && key === 'type')),
@@ -82,7 +82,7 @@ function closeHere(schema: Schema): boolean {
   return mustClose || out.length > 0
 }
 
-/** Moves a reference with keywords beside it into a choice of one branch, since `$ref` must have no siblings. */
+/** Moves a `$ref` into an `anyOf` with one branch if keywords stand beside it, because `$ref` must have no siblings. */
 function standAlone(schema: Schema, $ref: unknown): boolean {
   const beside = Object.entries(schema).filter(([key]) => !besideRef.has(key))
   for (const [key] of beside) delete schema[key]

@@ -25,9 +25,9 @@ export const weightUnit = 1024
 export const lengthSlots = 16
 
 /**
- * The kinds of pieces. Each has a row of `lengthSlots` weights. Words differ by their letters and by the character
- * before them: `Title` is one capital and small letters, `UPPERlower` is several capitals and small letters. `alone`
- * means that neither a blank nor a mark comes before. `lead` and `shape` in `sumWeights` give the row of a word.
+ * The kinds of pieces. Each kind has a row of `lengthSlots` weights. The name of a word's row is its letters and the
+ * character before it. `Title` is one capital and small letters, `UPPERlower` is several capitals and small letters.
+ * `alone` means that neither a blank nor a mark comes before. `sumWeights` computes this row from `lead` and `shape`.
  */
 export const pieceKinds = [
   'lower after blank',
@@ -56,10 +56,10 @@ const repeatedMark = 16
 const blanks = 17
 const newlines = 18
 
-/** Weights as whole numbers of 1/1024 token. */
+/** Weights in units of 1/1024 token. */
 type WeightTable = Int32Array
 
-/** Classes of code units. Those from `firstScript` on are the scripts, in the order of their table. */
+/** Classes of code units. The classes from `firstScript` on are the scripts, in the order of `scripts`. */
 const mark = 0
 const lower = 1
 const upper = 2
@@ -67,13 +67,13 @@ const digit = 3
 const blank = 4
 const newline = 5
 const firstScript = 6
-/** The first of the scripts that are signs, such as lines and boxes. All scripts after it are signs too. */
+/** The first script that consists of signs, such as lines and boxes. All later scripts consist of signs too. */
 const typographic = firstScript + Object.keys(scripts).indexOf('typographic')
 const end = 255
 
 /** In a run of one mark or sign, this many characters count in full. A longer run is usually a drawn line. */
 const spelledTimes = lengthSlots - 1
-/** Beyond `spelledTimes`, this many characters of a run count as one. */
+/** After the first `spelledTimes` characters of a run, this many characters count as one. */
 const longRunShare = 16
 
 const space = 0x20
@@ -121,7 +121,7 @@ export function lastBorder(text: string): number {
   for (let at = text.length - 1; at > 0; at--) {
     const before = classOf[text.charCodeAt(at - 1)]!
     const kind = classOf[text.charCodeAt(at)]!
-    // Blanks and marks join the text after them, and capitals join the small letters after them.
+    // Blanks and marks belong to the piece after them, and capitals to the piece of the small letters after them.
     if (before === kind || before === blank || before === mark) continue
     if (before !== upper || kind !== lower) return at
   }
@@ -160,8 +160,8 @@ export function sumWeights(text: string, pieces: WeightTable, perScript: WeightT
         sum += pieceWeight(pieces, blanks, i - start)
         lead = 2
       } else {
-        // The last blank belongs to the word or marks after it. A tab belongs only to a word, which then has the
-        // weight of a word after a mark.
+        // The last blank belongs to the word or marks after it. A tab belongs only to a word. After a tab, a word has
+        // the weight of a word after a mark.
         if (i - start > 1) sum += pieceWeight(pieces, blanks, i - start - 1)
         const isTab = text.charCodeAt(i - 1) !== space
         if (isTab && kind === mark) sum += pieceWeight(pieces, blanks, 1)
@@ -228,9 +228,9 @@ function pieceWeight(pieces: WeightTable, kind: number, length: number): number 
 
 /*
  * Estimates the tokens of a JSON body before parsing (rulings C2, C3). The estimate decides how much credit is set
- * aside for a request, and bills it if the model reports nothing. It is coarser and much cheaper than the estimate of a
- * text. Words, marks, digits and escapes are counted in samples of the body. Base64 is skipped. JSON keys and brackets
- * count as text. A model does not see them, but sees other text with the same meaning instead.
+ * aside for a request. If the model reports nothing, the estimate is billed. It is coarser and much cheaper than the
+ * estimate of a text. Words, marks, digits and escapes are counted in samples of the body. Base64 is skipped. JSON keys
+ * and brackets count as text. A model does not see them, but sees other text with the same meaning instead.
  */
 
 /** Bodies up to this size are read whole. Of larger bodies, one block in `sampleEvery` is read. */
@@ -247,12 +247,12 @@ const opaqueBytesPerToken = 4
 const byteWeights = {
   /** For every byte outside of an escape, and for an escaped quote or backslash. */
   perByte: 59,
-  /** For each start of a run of small letters or of capitals. Small letters after a capital continue its run. */
+  /** For each run of small letters or of capitals. Small letters after capitals belong to the run of the capitals. */
   perWord: 650,
-  /** For the start of each run of marks. Marks are quotes, backslashes and other punctuation. */
+  /** Added once for each run of marks. Marks are quotes, backslashes and other punctuation. */
   perMarks: 780,
   perDigit: 650,
-  /** For every other escape. Adjacent newlines and tabs form one indentation, so each after the first weighs less. */
+  /** For every other escape. Newlines and tabs in a row are one indentation: after the first, each weighs less. */
   perEscape: 900,
   perFurtherEscape: 250,
   perUnicodeEscape: 740,
@@ -317,8 +317,8 @@ class Scales {
 
   /**
    * Copies the next window of the body into memory.
-   * @returns the number of bytes copied (`length`). Blocks may begin only before `stop`, because they must also end in
-   *   the window.
+   * @returns the number of copied bytes (`length`), and a place in the window (`stop`). Each block of bytes must begin
+   *   before this place, so that it also ends in the window.
    */
   #put(body: Buffer, begin: number): { length: number; stop: number } {
     const piece = body.subarray(begin, begin + windowBytes)
@@ -336,8 +336,7 @@ export function estimateBytesTokens(bytes: Uint8Array, start = 0, end: number = 
   scales ??= new Scales()
   const body = Buffer.from(bytes.buffer, bytes.byteOffset + start, Math.max(0, end - start))
   let [at, tokens] = [0, 0]
-  // In a small body, a picture has no fewer tokens than the same bytes as text. So it is counted as text, which is
-  // quicker.
+  // In a small body, pictures are counted as text, which is quicker. Even as pictures they would have no fewer tokens.
   for (const media of body.length > wholeBytes ? findPlainMedia(body) : []) {
     tokens += scales.estimate(body.subarray(at, media.start)) + media.tokens
     at = media.end
@@ -345,17 +344,17 @@ export function estimateBytesTokens(bytes: Uint8Array, start = 0, end: number = 
   return tokens + scales.estimate(at === 0 ? body : body.subarray(at))
 }
 
-/** The text before the data of an image: a data URL's head, or a source with its media type before the data. */
+/** Matches the text before an image's data: a data URL's head, or an object with its media type before the data. */
 const imageLead =
   /(?:data:image\\?\/[^,"]{1,200};\s*base64\s*(?:;[^,"]{0,99})?,|"media_type"\s*:\s*"image\\?\/[^"]{1,99}"\s*,(?:[^{}]*,)?\s*"data"\s*:\s*")$/i
-/** The text before and after the data of a source whose media type comes later. */
+/** The text directly before and after the data of a source, if the member `media_type` follows the data. */
 const dataLead = /"data"\s*:\s*"$/
 const imageTail = /^"\s*,(?:[^{}]*,)?\s*"media_type"\s*:\s*"image\\?\//i
 const besideBytes = 256
 
 /**
- * Whether the text beside the data declares an image. HEIC, SVG and some other formats have no first bytes that
- * identify them. The members of a source may be in any order.
+ * Whether the text beside the data says that they are an image. HEIC, SVG and some other formats have no first bytes
+ * that identify them. The media type can come before or after the data.
  */
 function isCalledImage(body: Buffer, start: number, end: number): boolean {
   const lead = body.toString('latin1', Math.max(0, start - besideBytes), start)
@@ -364,7 +363,7 @@ function isCalledImage(body: Buffer, start: number, end: number): boolean {
   )
 }
 
-/** Finds the string around `at`, and estimates its tokens. The search for its beginning goes back to `from` at most. */
+/** Finds the run around `at`, from a border or `from` up to the next quote, and estimates its tokens. */
 function findRun(body: Buffer, at: number, from: number): { start: number; end: number; tokens: number } {
   let start = at
   while (start > from && !isBorder[body[start - 1]!]) start--

@@ -12,7 +12,7 @@ export type Likeness = {
    * have the same digest.
    */
   opener: string
-  /** Whether the preamble is too small for any prompt cache. Then it does not matter which account had it before. */
+  /** Whether the preamble is too small for any prompt cache. Then it does not matter which account got it before. */
   isSmall: boolean
   /** The estimated tokens of the request's input. */
   tokens: number

@@ -30,7 +30,7 @@ export class TextMeter {
    * the whole text.
    */
   #rest = ''
-  /** The length of `#rest` at which a border is searched for. */
+  /** If `#rest` is longer than this, a border (a place where the text can be cut) is searched for. */
   #enough = batchCharacters
 
   write(text: string): void {
@@ -62,7 +62,7 @@ export class TextMeter {
   }
 }
 
-/** The text that an answer has produced so far, shown or not. It is evidence for the bill (ruling C3). */
+/** Measures the text that an answer has produced so far, shown or not, as evidence for the bill (ruling C3). */
 export class Meter {
   readonly #text = new TextMeter()
   #report: UsageReport = {}

@@ -43,8 +43,8 @@ export function assignNames(request: Pick<InferenceRequest, 'tools' | 'turns'>, 
   }
 
   /**
-   * The preferred name for a tool.
-   * @param bearers how many declared tools may have the bare name: 1 (this tool itself) if it is declared, else 0
+   * The preferred name for a tool: its bare name if no other declared tool has that name.
+   * @param bearers 1 if the tool itself is declared, otherwise 0
    */
   function candidateFor(tool: ToolName, bearers: 0 | 1): string {
     if (!tool.namespace) return tool.name
@@ -60,7 +60,7 @@ export function assignNames(request: Pick<InferenceRequest, 'tools' | 'turns'>, 
   }
 }
 
-/** Whether all names can stay. The caller has refused requests that declare a tool twice. */
+/** Whether all tools can keep their names. Requests that declare a tool twice were refused before. */
 function areTaken({ tools, turns }: Pick<InferenceRequest, 'tools' | 'turns'>, lengthMax: number): boolean {
   for (const { name, namespace } of tools) if (namespace || !isLegal(name, lengthMax)) return false
   for (const turn of turns)

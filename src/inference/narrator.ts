@@ -2,7 +2,7 @@ import type { AnswerBlock, AnswerEvent, Fault, MediaKind, StopReason } from './a
 import type { Sealed } from './request.ts'
 import { mergeUsage, type UsageReport } from './usage.ts'
 
-/** For each stop reason: whether the answer may end inside a block, because the model was cut. */
+/** For each stop reason: whether the model was cut off, so that the answer may end inside a block. */
 export const cutsBlocks: Readonly<Record<StopReason, boolean>> = {
   end: false,
   calls: false,
@@ -41,7 +41,7 @@ export class Narrator {
   #taken = 0
   #calls = 0
   #report: UsageReport = {}
-  /** Whether the answer has a block other than reasoning. */
+  /** Whether the answer has a tool call, text other than reasoning, or media. */
   #isSaid = false
   /** Faults of parts or calls that could not be read (ruling Y5). */
   #missed: { part?: Fault; call?: Fault } = {}
@@ -141,8 +141,8 @@ export class Narrator {
   }
 
   /**
-   * Called when the upstream reported completion. A cap, a full window or a refusal cuts the blocks that are still
-   * open.
+   * Called when the upstream reported completion. If the output cap, a full context window or a refusal ended the
+   * answer, the open blocks are cut.
    */
   finish(reason: StopReason, stopSequence?: string): void {
     this.start()

@@ -18,10 +18,10 @@ export function splitPreamble(all: readonly Turn[]): { preamble: OperatorTurn[];
 }
 
 /**
- * Puts a conversation into the order that every wire accepts (R-PAIR, R-SYS 5 and 6). The results of a model turn's
- * calls move before the text that follows, in the order of the calls. Operator text between results moves after them,
- * and is dropped if blank. Results without a call and calls without a result keep their places, because the model
- * judges them (ruling T13). Normalising twice changes nothing.
+ * Puts a conversation into the order that every wire accepts (R-PAIR, R-SYS 5 and 6). The results of a turn's calls
+ * come directly after the turn, in the order of the calls. User and operator text from between these results comes
+ * after them. Blank operator text is dropped. Results without a call and calls without a result keep their places,
+ * because the model judges them (ruling T13). Normalising twice changes nothing.
  */
 export function normalise(request: InferenceRequest): InferenceRequest {
   const preamble = request.preamble.map(withoutBlankTexts).filter((turn) => turn.texts.length > 0)
@@ -44,7 +44,7 @@ export function normalise(request: InferenceRequest): InferenceRequest {
     turns.push(turn)
     const results = said[i + 1]
     const next = said[i + 2]
-    // The usual case: the results are in place already.
+    // The usual case: the next turn has exactly the results of this turn's calls, in the right order.
     if (results?.by === 'user' && next?.by !== 'operator' && areAnswered(turn, results)) {
       calls = noCalls
       turns.push(next?.by === 'user' ? { by: 'user', parts: [...results.parts, ...next.parts] } : results)
@@ -59,9 +59,10 @@ export function normalise(request: InferenceRequest): InferenceRequest {
 }
 
 /**
- * Joins a model turn that ends in reasoning with the next model turn, if only results stand between them. No model ends
- * its answer in reasoning, so both turns are one answer (ruling Y2). A client that runs each call at once has put the
- * results in between. Results of calls in the joined turn move after it, and results of other calls move before it.
+ * Joins a model turn that ends in reasoning with the next model turn, if only tool results stand between them. No model
+ * ends its answer in reasoning, so both turns are parts of one answer (ruling Y2). Some clients run a call before the
+ * answer is complete, and put the result between its parts. The results of the joined turn's calls are moved after
+ * this turn. All other results are moved before it.
  */
 function joinThoughts(turns: readonly Turn[]): readonly Turn[] {
   if (!turns.some((turn, i) => turn.by === 'model' && endsInReasoning(turn.parts) && isOnlyResults(turns[i + 1])))

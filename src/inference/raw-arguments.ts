@@ -18,8 +18,8 @@ export function argumentsOfObject(source: string): string {
 
 /**
  * Converts the arguments of a call from plain text to the JSON text of an object. A text that is an object stays
- * unchanged. The text was a string in the body, so its depth and size were not checked there. A text beyond a request's
- * limits counts as no object.
+ * unchanged; any other text is wrapped. A text that is deeper or larger than a request may be is wrapped too. In the
+ * body, it was only a string, so its depth and size were not checked there.
  */
 export function objectOfArguments(argumentsText: Text): string {
   const text = argumentsText.toString()

@@ -11,7 +11,7 @@ export type InferenceRequest = {
   /** The name of the client's field that holds the conversation. Losses (see `Loss`) name this field. */
   conversationField: string
   stream: boolean
-  /** Leading operator turns in order: one turn per source item, one text per source text (R-SYS 1). */
+  /** The operator turns before the conversation: a turn for each item of the request, with its texts (R-SYS 1). */
   preamble: OperatorTurn[]
   /** Whether the client's wire distinguishes system from developer text. If not, `level` is always `system`. */
   tellsLevels: boolean
@@ -122,7 +122,7 @@ export type ToolChoice = {
   name?: string
   /** The only tools that may be called, from `allowed_tools` (R-CHOICE). */
   only?: string[]
-  /** Undefined: the client did not set it. */
+  /** Whether the model may call several tools at once. Undefined if the client did not set this. */
   parallel?: boolean
 }
 
@@ -136,8 +136,8 @@ export type ReasoningWish = {
   /** Whether the client may see reasoning text (spec 2.2, 2.7; R-THINK). */
   isShown: boolean
   /**
-   * Whether the client asked explicitly for reasoning text. Then the model's default level and the text itself are
-   * requested.
+   * Whether the client asked explicitly for reasoning text. If so, the model is asked for the text. If `level` is
+   * missing, the model's default level is sent.
    */
   isAsked: boolean
   /** Whether the client asked for proofs of reasoning that only the provider can read (ruling T7). */

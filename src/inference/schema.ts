@@ -45,7 +45,7 @@ export function isFullyStrict(raw: RawJson): boolean {
   return true
 }
 
-/** Yields the schemas directly inside a schema, for schemas with only the keywords of strict output. */
+/** Yields the schemas directly inside a schema. Only the keywords that strict output allows are searched. */
 export function* innerSchemas({ items, anyOf, properties, $defs, definitions }: Schema): Iterable<unknown> {
   if (Array.isArray(anyOf)) yield* anyOf
   if (items !== undefined) yield items
@@ -107,7 +107,7 @@ export function withoutRootBranches(raw: RawJson): RawJson | undefined {
   const own = new Map<string, unknown>(Object.entries(asObject(schema['properties']) ?? {}))
   const inBranches = new Map<string, Map<string, unknown>>()
   let common: Set<unknown> | undefined
-  // Branches may refer to one another, so the result's size is limited. Properties beyond it become `{}` (anything).
+  // Branches may refer to one another, so the size of the result is limited. Further properties become `{}` (anything).
   let room = 2 * raw.source.length
   for (const { properties, required } of branches) {
     for (const [name, value] of Object.entries(asObject(properties) ?? {})) {
@@ -128,7 +128,7 @@ export function withoutRootBranches(raw: RawJson): RawJson | undefined {
     if (!own.has(name))
       properties.set(name, ways.size === 1 ? ways.values().next().value : { anyOf: [...ways.values()] })
   const { anyOf: _, oneOf: __, allOf: ___, ...rest } = schema
-  // These keywords refer to the properties beside them. More properties would change their meaning.
+  // These keywords concern the properties that are not listed beside them. With a longer list they mean something else.
   if (properties.size > own.size) for (const key of ['additionalProperties', 'unevaluatedProperties']) delete rest[key]
   // fromEntries defines its members, so a property called __proto__ stays a property.
   const merged = { ...rest, type: 'object', properties: Object.fromEntries(properties), required: [...required] }

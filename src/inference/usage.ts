@@ -51,7 +51,7 @@ export type UsageReport = {
   flags?: string[]
   /** The model names that the answer reports (ruling Y13). */
   models?: readonly string[]
-  /** The tier, speed and geography that the answer reports, by member. The last value of each counts (ruling Y17). */
+  /** The tier, speed and geography that the answer reports, by the name of the field; the last value counts (Y17). */
   service?: Readonly<Record<string, string>>
   /** The provider's own charge for the answer, as a decimal text. Never shown to clients (ruling P10). */
   costReported?: string
@@ -274,7 +274,7 @@ function isTooLow(outputTokens: number, { estimateOutput }: UsageEvidence): bool
   return estimateOutput(believedUpTo) > believedUpTo
 }
 
-/** The most believed calls of one kind in an answer (ruling C6). */
+/** If an answer reports more calls of one kind than this, the count is not believed (ruling C6). */
 const callsMax = 1_000
 
 /**
@@ -347,7 +347,7 @@ export function createCountReader(): CountReader {
 type InclusiveUsage = {
   prompt: unknown
   cached: unknown
-  /** The details of the prompt. They contain the counts of cache writes, also by lifetime. */
+  /** The details of the prompt. They contain the sum of cache writes, and a count for each lifetime in the cache. */
   promptDetails?: Record<string, unknown> | undefined
   completion: unknown
   reasoning: unknown
@@ -374,7 +374,7 @@ export function splitInclusive(usage: InclusiveUsage): UsageReport {
   const total = read(usage.total)
   let cached = read(usage.cached)
   const { all, long } = readLifetimes(usage.promptDetails, read)
-  // Some servers leave the sum of cache writes at 0 and count them only by lifetime.
+  // Some servers report 0 as the sum of cache writes, although they report the cache writes of each lifetime.
   const sum = read(firstOf(writtenNames.map((name) => usage.promptDetails?.[name])))
   let written = sum || (all ?? sum)
   if (prompt !== undefined && (cached ?? 0) + (written ?? 0) > prompt) {
@@ -425,9 +425,9 @@ const lifetimes = [
 ]
 
 /**
- * Reads cache writes by lifetime.
- * @returns the tokens of lifetimes beyond the shortest, and the tokens of all lifetimes; undefined if no member
- * counts them
+ * Reads the cache writes of each lifetime.
+ * @returns `all`: the tokens of both lifetimes. `long`: the tokens of the longer lifetime. If no member counts
+ * lifetimes, both are undefined
  */
 function readLifetimes(details: Record<string, unknown> | undefined, read: CountReader['read']) {
   if (details === undefined) return {}

@@ -36,7 +36,7 @@ type AskedCredential = {
   source: string | null
   /** The identity that the credential stands for, such as the ARN of a role. */
   identity: string | null
-  /** Null if it does not expire. */
+  /** The time until the credential expires; null if it does not expire. */
   ends_in_seconds: number | null
   /** How far the clock of the cloud is ahead of this machine's; null if no answer has shown it. */
   clock_ahead_seconds: number | null

@@ -14,7 +14,7 @@ export type DemoFile = {
   books(): Promise<Books | undefined>
 }
 
-/** Makes the operations by which operators use the demo. @throws ProblemError if it is not offered, or not made yet */
+/** Makes the operations on the demo. They throw a ProblemError if a demo cannot be made, or if none exists. */
 export function openDemoDesk(file: DemoFile): DemoDesk & { books(): Promise<Books> } {
   return {
     state: () => file.state(),
@@ -37,7 +37,7 @@ export function openDemoDesk(file: DemoFile): DemoDesk & { books(): Promise<Book
   }
 }
 
-/** Answers operators for the demo of a server. All facts come from the demo's store; no request is running. */
+/** Answers operators' questions about the demo from the demo's store. The demo runs no requests. */
 export function viewDemo(
   own: Running,
   { books, listNeeds, nowMs }: { books(): Promise<Books>; listNeeds: Running['listNeeds']; nowMs(): number },

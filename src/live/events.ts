@@ -15,7 +15,7 @@ export type EventName = 'request.finished' | 'upstream.state' | 'account.changed
 const keptMax = 1_000
 /** The most events that wait for a slow reader. Further events are dropped, and the reader gets their number. */
 const waitingMax = 1_000
-/** The most accounts that are reported in a second, because the balance of an account changes with each request. */
+/** The most accounts that are reported in a second. A limit is needed, since each request changes a balance. */
 const accountsMax = 100
 /** The time between two comments in a stream, in ms. Without them a proxy may close a silent stream. */
 const commentMs = 15_000
@@ -24,7 +24,7 @@ const warmMs = 60_000
 const tickMs = 1_000
 
 type EventParts = {
-  /** Monotonic. */
+  /** A monotonic clock, in ms. */
   clockMs(): number
   /** Unix milliseconds. */
   nowMs(): number
@@ -246,13 +246,13 @@ export class Events {
     this.#before = new Map()
   }
 
-  /** Formats an event. Its id is the number of the last kept event, even for ticks, so a reader knows its position. */
+  /** Formats an event. Its id names the last kept event. Ticks are not kept, and readers resume by the id. */
   #format(event: EventName, data: unknown): string {
     return `id: ${this.#run}-${this.#count}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`
   }
 }
 
-/** One reader, which reads at its own speed. */
+/** One reader of the events, which reads at its own speed. */
 class Reader implements AsyncIterable<string> {
   #waiting: string[] = []
   #dropped = 0

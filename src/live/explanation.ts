@@ -67,7 +67,7 @@ export function explainDebit(debit: FoundDebit): Explanation {
   return { ...explainRecord(record, 0, debit), attempts: null, losses: null }
 }
 
-/** Reasons of a 429 if the record has none: the model lacks capacity, or too many keys from the address were wrong. */
+/** Reasons of a 429 if the record has none. `upstream`: the model is full. `failed_auth`: too many wrong keys. */
 const reasonOfCode: Readonly<Record<string, string>> = {
   rate_limit_exceeded: 'upstream',
   too_many_failed_auth: 'failed_auth',
@@ -79,7 +79,8 @@ function stateOf({ settled, endMs }: Pick<Recent, 'settled' | 'endMs'>): Settlem
 }
 
 /**
- * Explains a try, which is a request to one upstream account. A try without its own model had the model of the record.
+ * Explains a try, which is a request to one upstream account. Without a fallback chain, the try has no model. In a
+ * chain, a try that names no model had the model of the record.
  */
 function explainTry(tried: Try, record: Pick<CallRecord, 'hops' | 'model'>, clockMs: number) {
   const { upstream, account, why, status, cause, text, startedMs, endMs } = tried
@@ -143,7 +144,7 @@ function roundOr(ms: number | undefined): number | null {
   return ms === undefined ? null : Math.round(ms)
 }
 
-/** Whether a request is listed. Lists of models, token counts and preflights are listed only if they failed. */
+/** Whether a request is shown to operators. Model lists, token counts and preflights are shown only if they failed. */
 export function isTold({ walk, outcome, status = 0 }: Pick<Recent, 'walk' | 'outcome' | 'status'>): boolean {
   return walk === 'infer' || (outcome ?? 'ok') !== 'ok' || status >= 400
 }

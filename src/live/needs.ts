@@ -13,7 +13,7 @@ import { isLeap, listNeeds, type Need, type NeedFacts, needLimits } from '../ope
 import type { WebhookState } from '../operations/shapes.ts'
 import { listFailing } from './status.ts'
 
-/** How often the store is read if no operator asks for needs, and how often upstream accounts are checked, in ms. */
+/** Pauses between reads of the store while no operator asks, and between checks of upstream accounts, in ms. */
 const [lookMs, servicesMs] = [60_000, 5_000]
 
 /**
@@ -31,7 +31,7 @@ const weekEveryMs = 300_000
  */
 const [pageMax, pagesMax] = [200, 10]
 
-/** The most accounts whose spend of the week is kept (those that spent most), and the most found rows of each kind. */
+/** The most accounts whose spend of the week is kept (the highest spenders), and the most rows found for each need. */
 const [spendersMax, foundMax] = [5_000, 1_000]
 
 /** The most keys that are checked as the cause of a sudden spend: those that spent most in the hour. */
@@ -65,7 +65,7 @@ export class NeedWatch {
   readonly #persons = new Sweep<PersonRow, 'spent'>(['spent'])
   #week: { spent: ReadonlyMap<string, bigint>; sinceMs: number; readMs: number } | undefined
   #hours: NeedFacts['hours'] = []
-  /** When each need began: as recorded in the store, or else when this server first found it. */
+  /** When each need began, by id. Until the store's times are read, a need begins when this server finds it. */
   #sinceMs: ReadonlyMap<string, number> = new Map()
   /** When this server first found an upstream account not ready, in Unix ms. The key is model, upstream and account. */
   readonly #notReadyMs = new Map<string, number>()
@@ -90,14 +90,14 @@ export class NeedWatch {
     if (this.#parts.isTelling && this.#ageMs() >= lookMs) void this.look()
   }
 
-  /** Returns the current list. If the store does not answer in time, the facts of the last look are used, if any. */
+  /** Lists the present needs. If the store does not answer in time, the facts that were read from it last are used. */
   async list(): Promise<Need[]> {
     this.#findServices()
     if (this.#ageMs() >= freshMs) await within(this.look(), patienceMs)
     return this.#makeList()
   }
 
-  /** Reads the facts of the store, and records the needs there. One look runs at a time. */
+  /** Finds the needs from facts of the store, and records these needs in the store. Only one look runs at a time. */
   look(): Promise<void> {
     if (this.#isClosed) return Promise.resolve()
     this.#looking ??= this.#look().finally(() => {
@@ -206,7 +206,7 @@ export class NeedWatch {
         grantMs: row.bounds.grant && grantMs,
       })),
       spentAccounts: this.#accounts.rows('spent').map((row) => budgetOf(row, row.name, nowMs, calendar)),
-      // Keys that replaced each other by rotation have one budget.
+      // Keys that replaced each other by rotation share one budget, so they are listed once.
       spentKeys: [...lines.values()].map((row) => ({
         ...budgetOf(row, nameOfKey(row), nowMs, calendar),
         accountName: row.accountName ?? '',
@@ -240,8 +240,8 @@ export class NeedWatch {
 }
 
 /**
- * Collects the rows of a long list that fit some conditions, page by page and in several looks. A row that is read
- * again replaces the row found before.
+ * Collects the rows of a long list that meet some conditions. Each look at the store reads the next pages of the list.
+ * A row that is read again replaces the row found before.
  */
 class Sweep<Row extends { id: string; createdMs?: number | undefined }, Kind extends string> {
   readonly #found: ReadonlyMap<Kind, Map<string, Row>>
@@ -273,7 +273,7 @@ class Sweep<Row extends { id: string; createdMs?: number | undefined }, Kind ext
   }
 }
 
-/** Makes a need's notice. @param consoleUrl the console's address; if empty, the link is relative to the console */
+/** Makes the data of a need for webhooks. @param consoleUrl the console's address; if empty, the link stays relative */
 function noticeOf({ id, severity, text, link, command }: Need, consoleUrl: string): NoticedNeed {
   return { id, data: { need: id, severity, text, link: consoleUrl + link, command } }
 }
@@ -335,7 +335,7 @@ async function readHours(books: Books, calendar: Calendar, nowMs: number): Promi
   return hours
 }
 
-/** Finds the key whose spend in an hour has grown most since a week ago. Only the keys that spent most are compared. */
+/** Finds the key whose spend grew most between the same hour a week ago and `hour`. Only top spenders are compared. */
 async function findLeaper(books: Books, hour: readonly number[]) {
   const { groups } = await books.readUsage({ ...questionOf(hour), by: ['account', 'key'], top: leapersMax })
   const keys = groups.map(({ of }) => of[1]!).filter((id) => id !== '')

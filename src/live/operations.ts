@@ -16,7 +16,7 @@ import { explainDebit, explainRecord, isTold, rowOf } from './explanation.ts'
 import type { Recents } from './recents.ts'
 import type { TrafficWriter } from './traffic-writer.ts'
 
-/** How long a reading of figures waits for counts that are not written yet, in ms. */
+/** How long a query for figures waits until the counts in memory are written to the store, in ms. */
 const trafficMs = 500
 
 type LiveParts = {
@@ -26,7 +26,7 @@ type LiveParts = {
   traffic: Pick<TrafficWriter, 'write'>
   watch: Events['watch']
   readStatus: () => Status
-  /** A function, because webhooks are opened after the parts that report to them. */
+  /** Returns the present webhooks. They do not exist yet when these parts are made. */
   listWebhooks: AdminOperations['listWebhooks']
   listNeeds: AdminOperations['listNeeds']
   demo: AdminOperations['demo']
@@ -78,7 +78,8 @@ export function createOperations(parts: LiveParts): AdminOperations {
       if (debit === undefined) return 'unknown'
       return debit === 'silent' ? debit : explainDebit(debit)
     }
-    // A spooled or refused debit is settled later. If the ledger does not answer, the last known state is shown.
+    // A spooled or refused debit gets its final state later, so the ledger is queried. If the ledger does not answer,
+    // the last known state is shown.
     const isOpen = recent.settled === 'spooled' || recent.settled === 'refused'
     const debit = isOpen ? await findDebit(requestId) : undefined
     return explainRecord(recent, gateway.clockMs(), debit === 'silent' ? undefined : debit)
@@ -183,7 +184,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** Hides the values of a configured query. They may be credentials, and clients of the API need not know them. */
+/** Hides the values of the query in a configured path, because they may be credentials. */
 function withoutValues(path: string): string {
   const [before, query] = path.split('?', 2)
   return query === undefined ? path : `${before}?${query.replace(/=[^&]*/g, '=[configured]')}`

@@ -44,7 +44,7 @@ export class OtherReplicas {
   async list(): Promise<ReachableReplica[]> {
     const { replicas, key } = this.#parts
     const listed = await replicas.listOthers().catch(() => this.#listed)
-    // This server may be listed twice if it registered anew after a failover. Both entries have its key.
+    // If this server registered anew after a failover, the store may list it twice, both times with this server's key.
     this.#listed = listed.filter(({ door }) => door?.key !== key)
     const keys = new Set(this.#listed.map(({ door }) => door?.key))
     for (const gone of this.#restUntilMs.keys()) if (!keys.has(gone)) this.#restUntilMs.delete(gone)
@@ -81,8 +81,8 @@ export class OtherReplicas {
   }
 
   /**
-   * Passes a request on to another server, which shares the port of this server. From another machine, a server reaches
-   * only the shared port. The operating system then chooses which server of the port gets the connection.
+   * Passes a request on to another server of this machine that shares the port of this server. A caller on another
+   * machine reaches only the shared port, where the operating system chooses the server.
    */
   readonly pass = async (key: string, name: string, body: string): Promise<ApiAnswer> => {
     await this.list()

@@ -7,7 +7,7 @@ import type { Usage } from '../inference/usage.ts'
  * They contain no text of the client (ruling U5), except text that an error message quotes.
  */
 export type Recent = FinishedRecord & {
-  /** When the request was over, in Unix milliseconds. Requests that are over later never have a lower time. */
+  /** The end of the request in Unix milliseconds. If the clock went back, it is the end of the request before. */
   overMs: number
 }
 
@@ -28,11 +28,11 @@ export type Recents = {
   /** Receives the record of every finished request. */
   note(record: CallRecord): void
   find(requestId: string): Recent | undefined
-  /** Lists requests, the newest first. Lists all requests, or only requests of an account and of some of its keys. */
+  /** Lists all requests, or the requests of an account or of some of its keys. The newest request comes first. */
   list(of?: RecentsFilter): Iterable<Recent>
   /** The ids of all requests, in no order. */
   ids(): Iterable<string>
-  /** All requests with an account that ended after this time are still kept. Unix milliseconds. */
+  /** A time in Unix milliseconds. Every request with an account that ended after this time is still kept. */
   readonly wholeSinceMs: number
   readonly count: number
   readonly bytes: number
@@ -86,7 +86,7 @@ function* merge(first: Iterator<Recent>, second: Iterator<Recent>): Iterable<Rec
   }
 }
 
-/** Keeps requests up to a number and a size. The oldest is forgotten first. */
+/** Keeps the latest requests, up to a maximum number and a maximum size. The oldest request is forgotten first. */
 class Ring {
   readonly #size: number
   readonly #records: PackedRecords
@@ -124,11 +124,11 @@ class Ring {
 
   get wholeSinceMs(): number {
     if (!this.#hasForgotten) return Number.NEGATIVE_INFINITY
-    // Requests of the same millisecond as the oldest one may already be forgotten.
+    // Other requests of this millisecond may already be forgotten, so memory is complete only after it.
     return this.count > 0 ? this.#overMs[this.#oldest]! : Number.POSITIVE_INFINITY
   }
 
-  /** Finds a request by searching all. This is rarely called, and an index would cost time with each request. */
+  /** Finds a request by comparing all ids. This is rarely called, and an index would cost time with each request. */
   find(requestId: string): Recent | undefined {
     for (let at = 0; at < this.count; at++) {
       const place = this.#placeOf(at)
@@ -186,7 +186,7 @@ function copyStart(text: string, max: number): string {
   return text.length <= max ? text : Buffer.from(text.slice(0, max)).toString()
 }
 
-/** Estimates the bytes of a request, with a margin: some 400 for numbers, and 100 plus texts for each try or loss. */
+/** Estimates a request's bytes, with a margin. Numbers need some 400 bytes; a try or loss needs 100, plus its texts. */
 function sizeOf({ tries = [], flags = [], message = '' }: CallRecord, losses: readonly Loss[] = []): number {
   let bytes = 1_000 + 150 * tries.length + 50 * flags.length + 2 * Math.min(message.length, messageCharactersMax)
   for (const { text } of tries) bytes += 2 * (text?.length ?? 0)
@@ -228,8 +228,8 @@ export type FinishedRecord = Pick<
 
 /**
  * Keeps a fixed number of request records, each at its place in a few long arrays (columns). Without columns, a record
- * took thirteen objects. Such objects were most of what outlived a request, and a third of the garbage collector's work
- * (docs/decisions/0055-packed-records.md).
+ * took thirteen objects. Most objects that lived longer than their request were of this kind. They caused a third of
+ * the garbage collector's work (docs/decisions/0055-packed-records.md).
  */
 export class PackedRecords {
   readonly #kept: Record<(typeof keptNames)[number], unknown[]>

@@ -4,7 +4,7 @@ import { isSameSecret } from '../ids.ts'
 import type { Running } from '../operations/operation.ts'
 import type { Events } from './events.ts'
 
-/** The path at which a server answers other servers of its store, followed by a server's key and a method. */
+/** The first part of the paths on which servers of a store answer each other. A server's key and a method follow. */
 export const doorPath = '/internal/'
 
 /** The operations that a server answers to other servers. They read memory, or little of the store. */
@@ -22,9 +22,9 @@ type ReplicaDoorParts = {
   watch: Events['watch']
   /** The key of this server, as recorded in the store. */
   key: string
-  /** Returns the token that the server with a key requires. */
+  /** Returns the token that another server requires. @param key the key of that server, as recorded in the store */
   tokenOf(key: string): string
-  /** Sends a request on to the server with this key, which shares the port of this server. */
+  /** Sends a request on to another server, which shares the port of this server. @param key the key of that server */
   pass(key: string, name: string, body: string): Promise<ApiAnswer>
 }
 

@@ -24,12 +24,15 @@ type ReplicaViewParts = {
   clockMs(): number
 }
 
-/** The operations of a server that answer for all servers of its store, and the answers of this server to others. */
+/** The operations for all servers of the store, and the door through which the other servers ask this server. */
 type ReplicaView = {
   operations: AdminOperations
   /** The path at which this server answers the others, and the function that answers. */
   door: { path: string; answer: AdminHandler }
-  /** Records how other servers reach this server. @param origin a loopback address @param url for other machines */
+  /**
+   * Records how other servers reach this server.
+   * @param origin the address on loopback @param url the address for other machines
+   */
   openDoor(origin: string | undefined, url: string | undefined): void
   /** Called a few times a second. */
   tick(): void
@@ -109,7 +112,7 @@ export function answerForAll(
     return new Set([known, ...sets].flatMap((set) => [...set]))
   }
 
-  /** Merges the needs of all servers. Each server finds needs in the store, and others that only it can see. */
+  /** Merges the lists of needs (matters for an operator) of all servers. Some needs are known to only one server. */
   async function listNeeds(): Promise<Need[]> {
     const asked = others.ask('listNeeds', [])
     const lists = [await own.listNeeds(), ...(await asked)]
@@ -140,8 +143,8 @@ type ReplicaEventsParts = {
 } & Pick<ConstructorParameters<typeof Events>[0], 'clockMs' | 'nowMs' | 'listUpstreams' | 'reportBug'>
 
 /**
- * Creates the live events of all servers of the store that can be reached. While there are readers, the events of each
- * server are read as a stream, and the events of this server too.
+ * Creates the live events of this server and of the other servers of its store that can be reached. While there are
+ * readers, one stream of events is read from each of these servers, even from this one.
  */
 export function watchReplicas({ own, others, ...parts }: ReplicaEventsParts): Events {
   const feeds = new Map<string, EventFeed>()

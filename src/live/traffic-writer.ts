@@ -6,7 +6,7 @@ const everyMs = 10_000
 
 export type TrafficWriter = ReturnType<typeof createTrafficWriter>
 
-/** Counts requests and their times, and writes the counts to the store regularly. */
+/** Counts requests and how long they take, and writes the counts to the store regularly. */
 export function createTrafficWriter(
   store: Pick<ServerStore, 'noteTraffic' | 'sharedTraffic'>,
   nowMs: () => number,

@@ -11,12 +11,12 @@ const apartMaxMs = 300_000
 /**
  * Compares this machine's clock with the `Date` of upstream answers (ruling Y15). A single host may be wrong, so the
  * clock counts as wrong only under two conditions. The median of the last five dates is far from the clock. Dates of at
- * least two hosts are far from it on the same side as the median.
+ * least two hosts are far from the clock, on the same side as the median.
  */
 export class UpstreamDates {
   readonly #nowMs: () => number
   readonly #log: Log['event']
-  /** How far this machine's clock was ahead of each date, in ms. The newest is the last. */
+  /** How far this machine's clock was ahead of the dates of the last answers, in ms. The newest comes last. */
   readonly #kept: { host: string; aheadMs: number }[] = []
   readonly #last = new Map<string, { text: string; ms: number }>()
   #aheadMs: number | undefined
@@ -55,7 +55,7 @@ export class UpstreamDates {
       )
     else if (wasFull) kept.shift()
     kept.push({ host, aheadMs })
-    // Usually all dates agree with the clock. Another date that agrees changes nothing, so nothing is judged again.
+    // While all dates agree with the clock, another date that agrees changes nothing. So the clock is not judged again.
     const agrees = Math.abs(aheadMs) <= apartMaxMs && this.#aheadMs === undefined
     if (agrees && wasFull === (kept.length === datesMax)) return
     this.#judge()

@@ -10,7 +10,7 @@ const methodCharactersMax = 20
 export type Log = {
   /** Writes the line of a request. @param error an exception that is a bug of ours, written as a second line */
   access(record: CallRecord, error?: unknown): void
-  /** Writes the line of an event of the process. */
+  /** Writes a line about the process itself, not about a request. */
   event(level: 'info' | 'error', event: string, fields?: Record<string, unknown>): void
   /** Writes a line that another process made. Only this process writes to the descriptor, so that lines never mix. */
   pass(line: string): void
@@ -177,7 +177,7 @@ function createLogSink(descriptor: number, sayDropped: (lines: number) => string
   let isWriting = false
   let dropped = 0
   /**
-   * Whether the last write failed. Then the count of dropped lines is not written alone, because it would be lost too.
+   * Whether the last write failed. Then the notice of dropped lines waits for another line, or it would be lost too.
    */
   let isFailing = false
   /** Whether the end of the last written line is missing, because the write failed in the middle of it. */

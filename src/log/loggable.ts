@@ -7,7 +7,7 @@ const pathCharactersMax = 200
 /** The lengths to which each text of a line is cut if the line is too long. They are tried in this order. */
 const charactersTried = [2_000, 500, 100, 20]
 
-/** If a line is too long, the most members of an object, or elements of an array, that are kept. */
+/** A line that is too long keeps at most this many members of each object, and elements of each array. */
 const membersMax = 50
 
 /**
@@ -28,8 +28,8 @@ const keys =
 const visible = /^(?:sk-tri-[0-9A-Za-z]{8}|tri-(?:op|at|rt)-[0-9A-Za-z]{6})[.:]?$/
 
 /**
- * If a line of names and numbers has one of these patterns, it must be cleaned. One search for each pattern is faster
- * than one search for all.
+ * A line of `jsonLineOfNames` with one of these patterns must be cleaned. One search for each pattern is faster than
+ * one search for all.
  */
 const suspicious = [
   /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/,
@@ -88,7 +88,7 @@ export function textLine(text: string): string {
   const lines = loggable(text).replaceAll('\t', ' ').split('\n')
   const line = lines.map((one) => one.trim()).join(' | ')
   if (fits(line)) return line
-  // The cut removes a character that was split, and leaves space for the mark of the cut.
+  // If the cut splits a character, the rest of that character is removed. Eight bytes are left for the mark `…`.
   return `${Buffer.from(line)
     .toString('utf8', 0, lineBytesMax - 8)
     .replace(/\ufffd$/, '')}…`
@@ -102,7 +102,7 @@ function fits(line: string): boolean {
   return line.length * 3 < lineBytesMax || Buffer.byteLength(line) < lineBytesMax
 }
 
-/** Returns the same data with its texts cleaned, and each cut to `charactersMax`. */
+/** Returns the data with each text loggable and cut to `charactersMax`. If this limit is finite, lists are cut too. */
 function clean(value: unknown, charactersMax: number): unknown {
   if (typeof value === 'string') return shorten(loggable(value), charactersMax)
   if (typeof value !== 'object' || value === null) return value

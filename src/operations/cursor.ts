@@ -39,9 +39,9 @@ export function noCursor(): ProblemError {
 type Kinds = { number: number; string: string }
 
 /**
- * Checks the types in a place, because the store relies on them. The digest in a cursor is not a signature, so a client
- * can send any place.
- * @throws ProblemError for a place with other types
+ * Checks the types of the values in a cursor, because the store relies on them. The digest in a cursor is not a
+ * signature, so a client can send any values.
+ * @throws ProblemError for values of other types
  */
 export function readPlace<const Shape extends readonly (keyof Kinds)[]>(
   place: CursorKey | undefined,

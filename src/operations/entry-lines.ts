@@ -172,7 +172,7 @@ export function formatCsv(entries: AsyncIterable<ListedEntry>, seesCosts: boolea
   )
 }
 
-/** Converts entries one by one. */
+/** Converts entries to lines, one at a time. */
 export async function* eachLine(entries: AsyncIterable<ListedEntry>, seesCosts: boolean): AsyncIterable<EntryLine> {
   for await (const entry of entries) yield toLine(entry, seesCosts)
 }

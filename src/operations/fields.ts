@@ -60,7 +60,7 @@ export function split(value: string): string[] {
     .filter(Boolean)
 }
 
-/** A field for a list of known words, separated by commas. Repetitions are removed. @param most the most words */
+/** A field for a list of known words, separated by commas. Repetitions are removed. @param most the longest list */
 export const someOf = <Word extends string>(known: readonly Word[], most: number, error: string) =>
   text(error).transform((value, context) => {
     const all = [...new Set(split(value))]
@@ -186,15 +186,15 @@ export function orNone<T>(error: string, read: (text: string) => T) {
 }
 
 /**
- * Shapes that are the same in requests and answers, so that programs can send back what they read. For such a field the
- * OpenAPI document shows only the shape, although the field also accepts a text.
+ * Fields with the same shape in requests and answers, so that programs can send back what they read. Such a field also
+ * accepts a text, but the OpenAPI document shows only the shape.
  */
 export const sharedShapes = z.registry<{ shape: unknown }>()
 
 /**
- * Makes a field like `orNone` that also accepts the shape of answers.
+ * Makes a field like `orNone`. The field also accepts a value in the form that answers have for the field (`shape`).
  * @param read converts the text that a person types
- * @param take converts the shape; throws RangeError
+ * @param take converts a value of that form; throws RangeError
  */
 function orShape<T, S extends z.ZodType>(
   error: string,
@@ -223,7 +223,7 @@ function askable<S extends z.ZodType>(shape: S): S {
   return z.strictObject(Object.fromEntries(members)) as unknown as S
 }
 
-/** Makes a converter for lists in requests from the converter for texts with commas. */
+/** Makes a converter for a list in a request. @param read converts the same list if it is a text with commas */
 function fromList<T>(read: (text: string) => T): (list: readonly string[]) => T {
   return (list) => {
     if (list.some((one) => one.includes(','))) throw new RangeError('A member of the list must not contain a comma.')

@@ -26,7 +26,7 @@ export const filterFields = {
   to: field.dayOrTime.optional().describe('only entries posted before this time'),
 }
 
-/** The options for `filterFields`. On the command line an end day is inclusive. */
+/** The command-line options for `filterFields`. There, the day of `--until` is included. */
 export const filterFlags = {
   options: {
     account: '--account <account>',

@@ -118,7 +118,7 @@ export const demoShape = named('Demo', {
 
 export type DemoState = z.output<typeof demoShape>
 
-/** The demo of a running server. */
+/** Controls the demo of a running server. */
 export type DemoDesk = {
   state(): Promise<DemoState>
   /** Makes the demo. @throws ProblemError if no demo is offered */

@@ -21,7 +21,7 @@ export const needLimits = {
   unusedMs: 90 * dayMs,
   /** An hour is listed if it cost this many times as much as the same hour a week ago. */
   leapTimes: 3n,
-  /** In the comparison above, a smaller cost of the hour a week ago counts as this much. */
+  /** The least amount that counts as the cost of the hour a week ago in the comparison for `leapTimes`. */
   tinyNanos: nanosPerCredit,
   /** An upstream account is listed if it is not ready for this long. */
   coolingMs: 10 * 60_000,
@@ -60,14 +60,14 @@ export type NeedFacts = {
   spentPersons: readonly (SpentBudget & { accountId: string })[]
   /** Valid keys that are not used. @property sinceMs the last use, or the creation */
   unusedKeys: readonly (NamedKey & { sinceMs: number })[]
-  /** The current hour and the one before it, each with the spend of the same hour a week ago. */
+  /** The current hour and the hour before it, each with the spend of the same hour a week ago. */
   hours: readonly {
     fromMs: number
     spentNanos: bigint
     weekAgoNanos: bigint
     /**
-     * Whether anything was spent around that hour a week ago. If not, there is nothing to compare with, for example in
-     * a new store.
+     * Whether anything was spent around the same hour a week ago. If not, there is nothing to compare with, for example
+     * in a new store.
      */
     hasWeekAgo: boolean
     key: (NamedKey & { spentNanos: bigint }) | undefined
@@ -97,7 +97,7 @@ export type NeedFacts = {
 
 type NeedSeverity = 'bad' | 'warn' | 'note'
 
-/** A line of the list, as its rule makes it. @property subject distinguishes the line from others of the same rule */
+/** A line of the list of needs. @property subject distinguishes the line from others that the same rule makes */
 type FoundNeed = {
   subject: string
   severity: NeedSeverity
@@ -109,8 +109,8 @@ type FoundNeed = {
 }
 
 /**
- * A rule. The role finance sees only rules about money (Y22). `rest` has the link and the text of the line that counts
- * the lines beyond `linesMax`.
+ * A rule that finds needs. The role finance sees only rules about money (Y22). If a rule finds more than `linesMax`
+ * lines, one further line counts the rest. `rest` has the link and the text of this line.
  */
 type NeedRule = {
   about: 'money' | 'operation'
@@ -121,7 +121,7 @@ type NeedRule = {
 /** Matches the causes that are logged if a provider refuses our account for its key, its credit or its permissions. */
 const refusals = /^upstream_(?:401|402|403|account_(?:key|spent|denied))$/
 
-/** All rules. Within a rule the worst lines come first. */
+/** All rules for the list of needs. Of the lines that a rule finds, the worst come first. */
 const rules = {
   ledger_blocked: {
     about: 'operation',
@@ -309,7 +309,7 @@ export const needNames = Object.keys(rules) as NeedName[]
 
 export const severities = ['bad', 'warn', 'note'] as const satisfies NeedSeverity[]
 
-/** A line of the list. Its shape is `needShape`. */
+/** A line of the list of needs, for which an operator should do something. Its shape is `needShape`. */
 export type Need = {
   id: string
   rule: NeedName
@@ -320,7 +320,7 @@ export type Need = {
   command: string
 }
 
-/** Makes the list from facts: the worst lines first, then in the order of the rules. */
+/** Makes the list of needs. The worst lines come first. Equally bad lines are in the order of the rules. */
 export function listNeeds(facts: NeedFacts): Need[] {
   const lines = needNames.flatMap((rule) => {
     const { find, rest } = rules[rule] as NeedRule
@@ -340,7 +340,7 @@ export function listNeeds(facts: NeedFacts): Need[] {
 }
 
 /**
- * Merges the lists of all servers. If several servers list the same line, the one with the earliest `since` is kept.
+ * Merges the needs that the servers have listed. If several servers list the same need, the earliest `since` is kept.
  */
 export function mergeNeeds(lists: readonly (readonly Need[])[]): Need[] {
   const lines = new Map<string, Need>()
@@ -397,7 +397,7 @@ function isLongLeft({ failures, sinceMs }: NeedyService, nowMs: number): boolean
   return failures >= needLimits.failuresMin && nowMs - sinceMs >= needLimits.coolingMs
 }
 
-/** Keeps one service for each upstream account, the one that stopped being ready first. */
+/** Keeps one row for each upstream account, namely the model for which the account stopped being ready first. */
 function byAccount(services: readonly NeedyService[]): NeedyService[] {
   const groups = Map.groupBy(services, nameOf)
   return [...groups.values()].map((rows) => rows.reduce((first, one) => (one.sinceMs < first.sinceMs ? one : first)))
@@ -424,8 +424,8 @@ function sayTime(ms: number): string {
 }
 
 /**
- * Makes the line of a spent budget. `kind` is the object whose budget is spent, as in the command `triwire key set`.
- * The text of the line starts with `begins`.
+ * Makes the need (a line in the operator's list) for a spent budget. `kind` is the object whose budget is spent, as in
+ * the command `triwire key set`. The text of the line starts with `begins`.
  */
 function spentNeed(one: SpentBudget, kind: 'account' | 'person' | 'key', begins: string, link: string): FoundNeed {
   return {

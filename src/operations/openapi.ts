@@ -103,7 +103,7 @@ export function groupOf({ id }: Operation): string {
   return id.split('.')[0]!
 }
 
-/** Describes the messages of webhooks, which are signed by Standard Webhooks 1.0.0. */
+/** Describes the messages of webhooks. They are signed as Standard Webhooks 1.0.0 requires. */
 function describeWebhooks() {
   const headers = ['webhook-id', 'webhook-timestamp', 'webhook-signature']
   const described = Object.entries(webhookShapes).map(([event, shape]) => {
@@ -222,8 +222,8 @@ function toSchema(schema: z.ZodType, io: 'input' | 'output'): OpenApiSchema {
 type Overriding = { zodSchema: z.core.$ZodTypes; jsonSchema: z.core.JSONSchema.BaseSchema }
 
 /**
- * Gives a field of requests the shape that it has in answers. Read-only members are not required, so that requests and
- * answers can use the same component.
+ * Describes a field of `sharedShapes` by its shape in answers, or null. Read-only members are not required, so that
+ * requests and answers can use the same component.
  */
 function override({ zodSchema, jsonSchema }: Overriding): void {
   const shared = field.sharedShapes.get(zodSchema)
@@ -336,7 +336,7 @@ function problemResponses(one: Operation): Described['responses'] {
   }
   const content = {
     'application/problem+json': { schema: problemSchema },
-    // A wire may return errors in its own form, which has no schema in the document. The statuses are the same.
+    // The operation may send a wire's errors instead. Their form has no schema in the document.
     ...(one.media?.includes('application/json') && { 'application/json': { schema: {} } }),
   }
   return Object.fromEntries(

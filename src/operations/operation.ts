@@ -30,7 +30,7 @@ export type Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.
   kind: 'one' | 'list' | 'creates' | 'edits'
   /** For `creates`: the path of `Location`, below which the new object can be read, such as `/accounts`. */
   madeAt?: string
-  /** The fields of the path and of the query (GET) or the body, by name. Each accepts a text. */
+  /** The fields of a request, in the path, the query (GET) or the body. Each field accepts its value as a text. */
   input: Input
   /** The answer, or one item of a list. */
   output: Output
@@ -40,8 +40,8 @@ export type Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.
   text: string
   cli: readonly Face[]
   /**
-   * The media types of the answer, if it is not the JSON of `output`. A wire that makes the answer also makes the
-   * errors.
+   * The media types of the answer, if it is not the JSON of `output`. If the answer has the format of a client's wire,
+   * the errors have that format too.
    */
   media?: readonly string[]
   /** Whether the body may be as large as the request of a client, because it may contain such a request. */
@@ -66,13 +66,14 @@ export type Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.
 }
 
 /**
- * Callers that may use an operation (Y22). `anyone`: also without a token. `owner`: owners of a key, for their own
- * data, and operators. `own`: only owners of a key; operators have operations for all keys. `lead`: leads, for the
- * people of their account. `reader`: all operators. `viewer`: viewers and admins. `finance`: finance and admins.
+ * Which callers may use an operation (Y22). `anyone`: all callers, even without a token. `owner`: owners of a key, for
+ * their own data, and operators. `own`: only owners of a key, because operators have operations for all keys. `lead`:
+ * leads, for the people of their account. `reader`: all operators. `viewer`: viewers and admins. `finance`: finance and
+ * admins.
  */
 type Role = 'anyone' | 'owner' | 'own' | 'lead' | 'reader' | 'viewer' | 'finance' | 'admin'
 
-/** The roles of operations that each caller may use. */
+/** Each kind of caller may use the operations whose `role` is in its list. */
 const served = {
   nobody: ['anyone'],
   owner: ['anyone', 'owner', 'own'],
@@ -83,10 +84,10 @@ const served = {
   admin: ['anyone', 'owner', 'reader', 'viewer', 'finance', 'admin'],
 } as const satisfies Record<OperatorRole | OwnerRole | 'owner' | 'nobody', readonly Role[]>
 
-/** The roles of operations that serve owners of keys. */
+/** The roles of all operations that owners of keys, including leads, may use. */
 export const ownRoles: ReadonlySet<Role> = new Set(served.lead)
 
-/** Whether a caller may use operations of a role. */
+/** Whether a caller may use the operations that have this role. @param who undefined for a caller without a token */
 export function serves(role: Role, who: Principal | undefined): boolean {
   const caller = who === undefined ? 'nobody' : (who.role ?? 'owner')
   return served[caller].some((one) => one === role)
@@ -104,7 +105,7 @@ export type Face = {
   options?: Readonly<Record<string, string>>
   /** Defaults of fields, if they differ from those of the operation. */
   usual?: Readonly<Record<string, string>>
-  /** Values of the field `form`, each with a flag of its own. */
+  /** Values of the field `form`, each with its help. Each value is also the name of a flag, such as `--csv`. */
   forms?: Readonly<Record<string, string>>
   /** Fields whose values the command sets. */
   fixed?: Readonly<Record<string, unknown>>
@@ -174,11 +175,11 @@ export type Running = {
   heldByPeople(): ReadonlyMap<string, bigint>
   /** Whether the store has keys of another gateway, as far as this process knows. */
   hasForeignKeys(): boolean
-  /** Whether no other server uses the store. If so, the memory of this server has all last requests. */
+  /** Whether no other server uses the store. If so, the newest requests are all in the memory of this server. */
   isAlone: boolean
   /** The time from which memory has all billed requests of this server, in Unix milliseconds. */
   rememberedSinceMs(): number
-  /** Returns the last requests in memory after a place, in the order of `compareRows`. */
+  /** Returns the requests in memory that come after a place in the order of `compareRows`. */
   listRequests(which: RequestFilter, limit: number, beyond?: RequestPlace): Promise<RequestRow[]>
   /** Returns the given ids, but only those whose requests are in memory. */
   findRequests(ids: readonly string[]): Promise<ReadonlySet<string>>
@@ -191,7 +192,8 @@ export type Running = {
   /** The names of the servers with this store that did not respond when all of them were last asked. */
   listUnreached(): readonly string[]
   /**
-   * Writes the counts of requests that cost nothing, and measured times, to the store, if the store responds quickly.
+   * Writes to the store the figures of this server that no entry has, if the store responds quickly. These are the
+   * counts of requests that cost nothing, and measured times.
    * @returns whether the store now has all figures of this server
    */
   writeTraffic(): Promise<boolean>
@@ -272,7 +274,7 @@ type OperationEntry<Input extends z.ZodObject, Output extends z.ZodType> = Omit<
     http: `${Method} /${string}`
   }
 
-/** Makes an operation from an entry of the table. Its type parameters check that the members fit together. */
+/** Makes an operation from an entry of the table. The types of input and output make the compiler check the entry. */
 export function operation<Input extends z.ZodObject = typeof usual.input, Output extends z.ZodType = z.ZodType>({
   http,
   ...entry
@@ -281,7 +283,7 @@ export function operation<Input extends z.ZodObject = typeof usual.input, Output
   return { ...usual, ...entry, method, path } as unknown as Operation
 }
 
-/** Returns the archived months (entries in files) that would follow a list's last page; undefined if there are none. */
+/** Returns the months of a time span whose entries are only in archive files. Undefined if there are none. */
 export async function awayOf(
   books: Pick<Books, 'listArchives'>,
   { sinceMs, untilMs }: { sinceMs?: number | undefined; untilMs?: number | undefined },

@@ -59,7 +59,7 @@ const byCode: Readonly<Record<string, ReturnType<typeof advice>>> = {
   request_too_large: advice('The request was too large.', 'Send less text, or fewer images and files, in one request.'),
 }
 
-/** Texts by the outcome of an answer that had begun. */
+/** The advice for answers that had begun, by their outcome. */
 const byOutcome: Readonly<Record<string, ReturnType<typeof advice>>> = {
   client_abort: advice('The client left before the answer was complete.', 'What came until then is billed.'),
   client_stall: advice('The client stopped reading the answer.', 'Look at the connection of the client.'),
@@ -73,7 +73,7 @@ const byOutcome: Readonly<Record<string, ReturnType<typeof advice>>> = {
 
 const none = { why: null, cure: null }
 
-/** Returns the texts about a request. They are null if it was answered. */
+/** Returns why a request failed, and what its sender can do. Both texts are null if the request was answered. */
 export function adviceOf({ outcome, code, reason }: Pick<Explanation['settlement'], 'outcome' | 'code' | 'reason'>): {
   why: string | null
   cure: string | null

@@ -71,10 +71,10 @@ export const ownModel = modelRow.pick({ id: true, also: true, max_output_tokens:
 /** The requests that a caller may see: those of an account, or only of some of its keys. */
 type OwnScope = { accountId: string; keyIds?: string[] }
 
-/** Finds the scope of a caller. @param person only for a lead: limits the scope to this person of the account */
+/** Finds the scope of a caller. @param person the only person of the account whose requests a lead wants to see */
 type FindScope = (context: Pick<Context, 'books' | 'who'>, person?: string) => Promise<OwnScope>
 
-/** Returns the keys of the person who has the presented key, and the keys before and after it in its rotations. */
+/** Finds the keys of the presented key's line (a key with its successors), and all other keys of its person. */
 export const findOwn: FindScope = async ({ books, who }) => {
   const { key, account } = ownerOf(who)
   const ofLine = await books.listLine(key.scope)

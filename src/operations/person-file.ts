@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import type { PersonLine } from '../accounts/person-rules.ts'
 import { budget, rate } from './fields.ts'
 
-/** The fields of a person, by the columns of a list. */
+/** The columns of a CSV list of people, each with the field of a person that it sets. */
 const columns = {
   name: 'name',
   external_id: 'externalId',

@@ -26,7 +26,7 @@ export const problems = {
 
 export type ProblemName = keyof typeof problems
 
-/** A mistake in a request. @property pointer a JSON pointer to the field among all fields, such as `/limit` */
+/** A mistake in a request. @property pointer a JSON pointer to the field in path, query or body, such as `/limit` */
 type Mistake = { pointer: string; detail: string }
 
 /** An error of an operation. Programs get it as a problem object, and people get its message. */

@@ -29,11 +29,9 @@ export const requestSorts = names.flatMap((name) => [`-${name}` as const, name])
 
 type RequestOrder = (typeof requestSorts)[number]
 
-/**
- * The most requests that are sorted. Neither memory nor ledger has an index of the values above, so all rows are read.
- */
+/** The most requests that are sorted. Neither memory nor ledger has an index of `values`, so all of them are read. */
 export const sortedMax = 5_000
-/** The number of requests in one read, and the most reads. Matches may be rare in a long ledger. */
+/** The most requests in one read, and the most reads. Rare matches in a long ledger could need many more reads. */
 const [rowsAtOnce, readsMax] = [500, 20]
 
 /** Sorts the last matching requests, at most `sortedMax`. Rows without a value come last. */
@@ -78,7 +76,7 @@ function flatten({ account, key, ...row }: RequestRow) {
  * returns.
  */
 export async function* exportRequests(read: ReadRequests, sort: RequestOrder): AsyncIterable<string> {
-  // The first page is read before any output, so that an invalid query is reported instead.
+  // The first page is read before anything is written, so that an invalid query can still be reported.
   const first =
     sort === '-at' ? await read(rowsAtOnce, undefined) : { rows: await sortLast(read, sort), end: undefined }
   yield* formatCsvTable(columns, ['credits'], eachRow(read, first))

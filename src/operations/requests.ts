@@ -171,7 +171,7 @@ async function toFilter({ openBooks, calendar }: Context, asked: RequestQuery): 
   }
 }
 
-/** The number of entries in one read, and the most reads for a page. Matches may be rare in a long ledger. */
+/** The number of entries in one read of the ledger, and the most reads for a page if few entries match. */
 const [entriesAtOnce, readingsMax] = [250, 20]
 
 /**
@@ -186,8 +186,8 @@ async function lastRequests(
 ): Promise<RequestPage> {
   const recent = await context.running.listRequests(filter, limit + 1, beyond)
   const last = recent[limit - 1]
-  // Memory has all requests since `rememberedSinceMs`. It keeps requests without an account separately, so `recent` may
-  // also have requests that are older than that. A page that reaches back further must read the ledger too.
+  // Memory has all requests since `rememberedSinceMs`. Of older requests it has only some, such as requests without an
+  // account. So a page that reaches back beyond that time must also read the ledger.
   const isWhole = last !== undefined && Date.parse(last.at) > context.running.rememberedSinceMs()
   if (context.running.isAlone && isWhole && recent.length > limit)
     return { rows: recent.slice(0, limit), end: placeOf(last) }
@@ -205,7 +205,7 @@ async function lastRequests(
   return { rows, end: edge }
 }
 
-/** Finds the last matching requests of the ledger. `edge` is where the search stopped, or undefined at the end. */
+/** Finds the last matching requests of the ledger. `edge` is where the search stopped; undefined if nothing is left. */
 async function readLedger(
   context: Context,
   filter: RequestFilter,
@@ -254,7 +254,7 @@ function isFurther(place: EntryPlace, startMs: number | undefined): boolean {
   return startMs === undefined || edgeOf(place) + 1 < startMs
 }
 
-/** Returns the latest `at` that a request can have if its entry follows this place. */
+/** Returns the latest time `at` that a request can have if its entry comes after this place in the ledger's order. */
 function edgeOf({ postedMs }: EntryPlace): number {
   return postedMs + lateMs
 }

@@ -43,12 +43,12 @@ function isOne(wanted: readonly string[] | undefined, value: string | null | und
   return wanted === undefined || (typeof value === 'string' && wanted.includes(value))
 }
 
-/** Sorts the latest first. */
+/** Compares two rows for sorting. The latest request comes first. */
 export function compareRows(a: RequestRow, b: RequestRow): number {
   return compareText(b.at, a.at) || compareText(b.request_id, a.request_id)
 }
 
-/** Whether a row comes after a place. */
+/** Whether a row comes after a place in a list that begins with the latest row. */
 export function isBeyond(row: RequestRow, { atMs, id }: RequestPlace): boolean {
   const ms = Date.parse(row.at)
   return ms < atMs || (ms === atMs && row.request_id < id)
@@ -58,10 +58,10 @@ function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** How far `at` may be from a debit's posting time, in ms, because clocks differ and debits may be posted late. */
+/** How far the result of `atOf` may be from the posting time, in ms. Clocks differ, and debits may be posted late. */
 export const lateMs = 5_000
 
-/** Returns when a request ended by the server's clock. The result is at most `lateMs` from the time of posting. */
+/** Returns when a request ended. The server's clock gives this time; it is kept within `lateMs` of the posting time. */
 export function atOf({ createdMs, postedMs }: ListedEntry): number {
   return Math.min(Math.max(createdMs, postedMs - lateMs), postedMs + lateMs)
 }

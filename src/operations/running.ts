@@ -178,7 +178,7 @@ export const runningOperations = [
   ),
 ]
 
-/** Separate from the operations above, because the table lists these after the operations on requests. */
+/** The operations on webhooks. They are a list of their own, because `table.ts` puts them after those on requests. */
 export const webhookOperations = [
   operation({
     id: 'webhook.list',

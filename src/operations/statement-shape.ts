@@ -10,9 +10,9 @@ export const counts = Object.fromEntries(tokenNames.map((name) => [`${name}_toke
   `${(typeof tokenNames)[number]}_tokens`,
   z.ZodNumber
 >
-/** The figures of a line. */
+/** The figures in one line of a statement. */
 export const lineShape = z.object({ requests: z.number(), ...counts, amount: field.amount })
-/** A price in credits per million tokens. */
+/** The prices of the kinds of tokens, in credits per million tokens. */
 export const priceShape = z.object({
   ...{ input: field.amount, cache_read: field.amount, cache_write: field.amount, cache_write_1h: field.amount },
   ...{ output: field.amount, has_steps: z.boolean().describe('whether the price depends on the size of a request') },

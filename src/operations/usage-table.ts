@@ -106,7 +106,8 @@ async function openTable({ books, nowMs }: Context, input: TableInput): Promise<
   const unit = isOfTimes ? 'hour' : 'day'
   const boundsMs = [calendar.periodOf(range.fromMs, unit).startMs, calendar.periodOf(range.toMs - 1, unit).endMs]
   const by = input.by.map((name) => (name.startsWith(labelColumn) ? 'labels' : (name as UsageGrouping)))
-  // Figures are stored by identity and by all labels of a request. So they are read by these, and groups are left out.
+  // Stored figures have the person's identity, and all labels of a request as one value. So the figures are grouped by
+  // these values, and groups that do not fit the filter are left out later.
   const person = input.person === undefined ? undefined : await findPersonId(books, input.person)
   if (person !== undefined) by.push('person')
   if (input.label !== undefined) by.push('labels')
@@ -165,7 +166,7 @@ async function* eachRow(
   )
 }
 
-/** The sums of a row. @property place sorts the rows, and differs for rows whose columns show the same names */
+/** The sums of a row, and its words. @property place the sort key, which differs even if the words of rows are equal */
 type RowSums = { words: readonly string[]; ids: readonly string[]; place: string; sums: bigint[] }
 
 function* tellRows(rows: ReadonlyMap<string, RowSums>, columns: readonly string[]): Iterable<TableRow> {

@@ -31,13 +31,13 @@ const bucketNames = ['auto', ...periods, 'all'] as const
 const [plottedMax, bucketsMax] = [400, 2_000]
 const [groupsUsual, groupsMax] = [6, 50]
 
-/** A range longer than this is read by days, in ms. */
+/** A range that is longer than this number of ms is read by days. */
 const longMs = 35 * 86_400_000
 
 /** The longest range that can be summed from entries, in ms. */
 const entriesMs = 7 * 86_400_000
 
-/** How long, in ms, another server may keep its counts of requests that cost nothing before it writes them. */
+/** The longest time, in ms, after which another server writes its counts of free requests (those that cost nothing). */
 const trafficLagMs = 10_000
 
 export const usageInput = z.strictObject({
@@ -112,7 +112,7 @@ async function showAll(context: Context, input: Input): Promise<z.output<typeof 
   return showUsage(context, input, await readOnly(context.books, context.calendar, input))
 }
 
-/** Answers a usage query. @param only selects figures by their groupings @throws ProblemError for too long a range */
+/** Answers a usage query. @param only the allowed values by grouping @throws ProblemError if the range is too long */
 export async function showUsage(
   { books, running, nowMs }: Context,
   input: FigureInput,

@@ -57,7 +57,7 @@ export const workbenchOperations = [
     }),
     output: translationShape,
     text: 'show what would be sent to a model for a request, and what the client would get for an answer; nothing is sent',
-    // The command line has a separate command, which reads files.
+    // The command `translate` is defined separately, because it reads files (src/cli/translate.ts).
     asks: 'server',
     async run({ running }, { from, model, upstream, body, answer }) {
       if (body === undefined && answer === undefined) throw wrongField('body', 'must be there, or an answer')

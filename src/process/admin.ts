@@ -68,7 +68,7 @@ export type AdminSide = {
   /** Sends live events, and looks for problems that an operator must solve. It is called a few times a second. */
   tick(): void
   playing(): number
-  /** The pages on the public listener for owners of keys. */
+  /** The routes of the public listener besides those for models: sign-in, agents, and pages for people with keys. */
   sideRoutes: readonly SideRoute[]
   /** Applies a reloaded configuration. From now on the listener presents its certificate and follows its settings. */
   adopt(next: Config): void
@@ -155,8 +155,8 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
       const adminAddress = await listen(edge.server, role?.adminListen ?? config.adminListen, { isShared: !!role })
       const { port } = addressBeside(adminAddress)
       const beside = role ? role.number - 1 : 0
-      // Commands on this machine send their tokens to loopback, to the port after the listener's port. If the
-      // listener's port is fixed, the commands look at no other port.
+      // Commands on this machine look for this server on loopback, at the port after the listener's port. If the
+      // configuration fixes the listener's port, they look at no other port.
       const isAsked = isInClear && beside === 0 && config.adminListen.port !== 0
       ownAddress = ownEdge && (await listenBeside(ownEdge.server, port + beside, isAsked))
       const isPlainLocal = isLoopback(adminAddress) && !config.adminTls

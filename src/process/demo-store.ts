@@ -16,7 +16,7 @@ type DemoStoreParts = {
   nowMs(): number
 }
 
-/** Opens the demo of a server: the operations that make and remove it, and its view for the console. */
+/** Opens the demo of a server. `desk` makes and removes the demo, and `viewOf` lets the console read it. */
 export function openDemo({
   gateway,
   reportBug,

@@ -117,8 +117,8 @@ export class DemoBar {
   }
 
   /**
-   * Finds the account that must be refused with this configuration. If the database cannot be reached, no request is
-   * served anyway, and the database is asked again later.
+   * Finds the demo account if this configuration has real models, for which that account is refused. If the database
+   * cannot be reached, no request is served anyway, and the database is asked again later.
    * @returns a function that applies the result @throws StoreError
    */
   async look(config: Config): Promise<() => void> {

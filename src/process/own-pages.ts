@@ -21,8 +21,8 @@ type OwnPagesParts = {
 }
 
 /**
- * Creates the pages on the clients' listener and their API, where the owner of a key sees their own use (rulings Y19,
- * Y22). The pages have limits of their own, so that requests to models do not wait for them.
+ * Creates the pages on which the owner of a key sees their own use, and the API of these pages (rulings Y19, Y22). Both
+ * are on the clients' listener. Their limits are separate, so that requests to models do not wait for them.
  */
 export function createOwnPages(
   config: Config,

@@ -55,7 +55,7 @@ function sayConsole(url: string): string {
   return `console ${url}${url.includes('#') ? ' (signs in one browser, once, within 10 minutes)' : ''}`
 }
 
-/** Returns the same facts for programs, as one line of JSON. */
+/** Returns the facts of the start for programs, as one line of JSON. */
 export function startData(
   { base, admin, config, isStoreNew, demo, consoleUrl }: Started,
   accounts: number | undefined,
@@ -100,7 +100,7 @@ export function explainStart(error: unknown): string {
       listenCures[code]?.(where) ?? `${where} cannot be listened on (${code}): choose another address with --listen`
     )
   }
-  // An error of SQLite, or of the disk that it uses, names no file.
+  // Errors of SQLite, and of the disk that it uses, name no file. So the message says "the store".
   const cure = cureOf(error)
   return explainMaking(error) ?? (cure && `the store ${cure} (choose its place with --store)`) ?? stack ?? message
 }

@@ -47,7 +47,7 @@ const headersMax = 100
  */
 const keysMaxMs = 10_000
 
-/** How long a start waits, in ms, for the store to record which warnings webhooks want. */
+/** The longest time, in ms, that a start waits until the store has recorded which warnings the webhooks want. */
 const webhooksMaxMs = 5_000
 
 type ServerParts = {
@@ -271,7 +271,7 @@ function timeOf({ connectionsClockMs = ownTime.clockMs }: ServerParts): Pick<Con
   return { clockMs: connectionsClockMs }
 }
 
-/** The real time. Tests use it too, because requests share the real computing time of this process. */
+/** The real time, also in tests, because requests compete for the real computing time of this process. */
 const ownTime = {
   clockMs: () => performance.now(),
   soon: (act: () => void) => void setImmediate(act),

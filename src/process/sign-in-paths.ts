@@ -14,7 +14,7 @@ type SignInPathsParts = {
   sealKey: Uint8Array
   books(): Promise<Books>
   limits: SignInLimits
-  /** Asks the identity provider when a token is refreshed. Undefined: it is never asked. */
+  /** Asks the identity provider whenever a token is refreshed. If undefined, the provider is never asked. */
   askAgain?: AskAgain | undefined
 }
 

@@ -31,7 +31,7 @@ const [publicNames, adminNames] = [
   ['callback', 'sign-in', 'sign-out', 'signed-out'],
 ].map((names) => names.map((name) => `/console/${name}`)) as [string[], string[]]
 
-/** Sign-in at the identity provider of the configuration. The first request that needs its modules loads them. */
+/** Creates sign-in at the configured identity provider. The first request that needs the modules loads them. */
 export function createSignIn(parts: SignInParts) {
   const { config, sealKey, api, clockMs, log } = parts
   const { nowMs } = api
@@ -42,7 +42,7 @@ export function createSignIn(parts: SignInParts) {
   let opening: ReturnType<typeof open> | undefined
   return { routes, admin, askAgain, limits }
 
-  /** @param site the names of the public listener */
+  /** Returns the routes of sign-in on the public listener. @param site the listener's names */
   function routes(site: KnownSite): SideRoute[] {
     const answer = pagesOf('public', site)
     return publicNames.map((path) => ({ path, answer, isOn: ({ signIn }) => signIn !== undefined }))
@@ -101,7 +101,7 @@ export function createSignIn(parts: SignInParts) {
   }
 }
 
-/** Returns the provider's settings. The object stays the same while the configuration does. */
+/** Returns a function for the provider's settings. It returns the same object until the configuration changes. */
 function createProviderSettings(settings: () => SignInSettings, env: NodeJS.ProcessEnv): () => ProviderSettings {
   let made: { of: SignInSettings; settings: ProviderSettings } | undefined
   return () => {

@@ -24,7 +24,7 @@ export type GatewayOptions = {
   listen?: string
   /** The address for health and readiness; default `127.0.0.1:0`. */
   adminListen?: string
-  /** Which lines stderr gets: with `info` one for each request. Default: `error`. */
+  /** Which lines stderr gets: only errors (`error`, the default), or also a line for each request (`info`). */
   log?: 'info' | 'error'
   /**
    * Called if the store is lost: its file was removed, or its thread died twice. The gateway has closed itself by then.
@@ -95,7 +95,7 @@ export async function startGateway(options: GatewayOptions): Promise<StartedGate
     bar()
     server = await startServer({ config, store, log, barred: demoBar.barred })
     if (lost) {
-      // The store was lost before the server existed, so `close` could not end the server.
+      // The store was lost while the server was being started, so `close` did not end the server.
       await server.drain(0, 0)
       throw lost
     }

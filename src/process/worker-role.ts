@@ -15,7 +15,7 @@ export type WorkerRole = {
 
 /** The message that a worker sends to its supervisor when it accepts requests. */
 export type WorkerListening = {
-  /** Undefined if the store cannot be reached. */
+  /** The number of accounts; undefined if the store cannot be reached. */
   accounts: number | undefined
   isDemoBarred: boolean
 }
@@ -23,7 +23,7 @@ export type WorkerListening = {
 /** The environment variable that contains the role of a worker, as JSON. */
 export const roleVariable = 'TRIWIRE_WORKER'
 
-/** @returns undefined in a process that is not a worker */
+/** Reads the role of this process as a worker. @returns undefined in a process that is not a worker */
 export function readWorkerRole(): WorkerRole | undefined {
   const text = process.env[roleVariable]
   return process.send && text !== undefined ? (JSON.parse(text) as WorkerRole) : undefined

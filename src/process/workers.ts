@@ -82,8 +82,8 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
 }
 
 /**
- * Reads the configuration for a worker that replaces another one. If it has changes that need a restart, the workers
- * could use two stores. The worker is then started only if no other worker lives.
+ * Reads the configuration for a worker that replaces another one. If a key such as `store` has changed, all workers
+ * need a restart, or they would use two stores. The worker is then started only if no other worker lives.
  * @returns undefined if no worker may be started
  */
 function readAgain(before: Config, options: ServeOptions, log: Log, isAlone: boolean): Config | undefined {

@@ -45,7 +45,7 @@ export function linesOf({ env = {}, commands = [] }: Settings, shell: ShellName)
   return [...variables, ...commands.map((words) => commandLine(shell, words))]
 }
 
-/** Makes the settings as data for other programs. `run` is for a POSIX shell, and `lines` has lines for each shell. */
+/** Returns the settings as data for programs. `run` is one line for a POSIX shell, `lines` has lines for each shell. */
 export function toData({ files = [], env, commands, steps, code }: Settings) {
   const written = files.map(({ path, text }) => ({ path, text }))
   return {
@@ -61,8 +61,8 @@ export function toData({ files = [], env, commands, steps, code }: Settings) {
 }
 
 /**
- * Returns a sentence: that the context window comes from a preset, or which window the program assumes. Undefined if
- * neither applies.
+ * Returns a sentence about the context window. It says that the window is unknown and which one the program assumes, or
+ * that the window comes from a preset. Undefined in all other cases.
  * @param isCommand whether the reader can use options of the command line
  */
 export function describeWindow(

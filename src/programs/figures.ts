@@ -4,7 +4,7 @@ import { baseOf } from '../catalog/price-list.ts'
 import type { ModelWire } from '../catalog/wire-names.ts'
 import type { Access, Figures, OfferedModel, Program } from './program.ts'
 
-/** The figures of a model, and their source. A gateway's list of models lacks windows and output limits (spec 2.9). */
+/** A model's figures, and their source. A gateway's list of models has no windows and output limits (spec 2.9). */
 type SourcedFigures = Figures & { windowFrom?: 'the command' | 'the configuration' | `the preset ${string}` }
 
 /** A model that a program can use, with the facts that decide for which work it is chosen. */
@@ -44,7 +44,7 @@ function comparable({ inputNanos, outputNanos }: Prices): number {
 export type SetupSource = {
   access: Access
   figures: SourcedFigures
-  /** The model's own wire, if the operator's configuration has the model. A gateway's list lacks it (spec 2.9). */
+  /** The model's own wire, if the operator's configuration has the model. A gateway's list has no wires (spec 2.9). */
   modelWire: ModelWire | undefined
   /** Whether the command can read the operator's configuration. */
   isOperator: boolean
@@ -110,8 +110,8 @@ export function chooseSmall<M extends Candidate>({ small }: Program, list: reado
 }
 
 /**
- * Finds the model of a family, whose name must be a word in the id. If the chosen model is of the family, it is
- * returned. Otherwise the newest model of the family is returned, by the numbers in the ids.
+ * Finds the model of a family. Models of the family have its name as a word in their ids. The chosen model is returned
+ * if it is of the family. Otherwise the newest model of the family is returned, by the numbers in the ids.
  */
 export function findFamily<M extends OfferedModel>(family: string, list: readonly M[], chosen?: string): M | undefined {
   const word = new RegExp(String.raw`(?<![a-z\d])${family}(?![a-z])`, 'i')

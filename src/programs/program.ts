@@ -10,8 +10,8 @@ export type Program = {
   /** The context window that the program assumes by default, in words; undefined if it needs none. */
   assumes?: string
   /**
-   * A text that the program must provide before its files are written. The sentences are for a person, if the program
-   * provides no text.
+   * `hear` gets a text from the program before the files are written. If there is no text, the user reads `otherwise`.
+   * If the files are only printed, the user reads `ifPrinted`.
    */
   asks?: { hear(): Promise<string | undefined>; otherwise: string; ifPrinted: string }
   /** The program's names for families of models. The first is for its main work. */
@@ -80,7 +80,7 @@ export function sessionHeader(program: string, { session }: Access): { 'x-sessio
 
 /** The settings of an agent or SDK, in the formats that it reads. */
 export type Settings = {
-  /** The program's settings files. The first one is the best known. */
+  /** The program's settings files. The first is the file that users know best. */
   files?: readonly SettingsFile[]
   /** Variables of the shell; undefined ones are skipped. */
   env?: Readonly<Record<string, string | undefined>>

@@ -20,7 +20,7 @@ const quotes: Record<ShellName, (text: string) => string> = {
 /** The variable with the key, for programs that let the user choose its name. */
 export const keyVariable = 'TRIWIRE_API_KEY'
 
-/** Stands for the key in settings that are shown without a key. */
+/** The text that stands for the key in settings that are shown without the key. */
 export const keyPlaceholder = `$${keyVariable}`
 
 /** How each shell reads the key from its variable. In single quotes, the name would be sent as the key (CON-3). */
@@ -30,9 +30,7 @@ const keyReads: Record<ShellName, string> = {
   powershell: `"$env:${keyVariable}"`,
 }
 
-/**
- * Quotes a text. The key's placeholder becomes the variable, outside the quotes. PowerShell joins the parts with `+`.
- */
+/** Quotes a text. The key's placeholder becomes a variable outside the quotes. PowerShell joins the parts with `+`. */
 function quote(shell: ShellName, text: string): string {
   const parts = text.split(keyPlaceholder).map((part) => (part === '' ? '' : quotes[shell](part)))
   if (parts.length === 1) return quotes[shell](text)

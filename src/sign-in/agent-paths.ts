@@ -13,7 +13,7 @@ import { wires } from '../wires/wires.ts'
 import { oauthAnswer } from './oauth.ts'
 import { tellCapped, tellFree } from './usage.ts'
 
-/* Paths for agents beside those of models and tokens (ruling Y19): discovery, settings, telemetry and spending. */
+/* Paths that agents use for discovery, settings, telemetry and spending (ruling Y19). Model paths are elsewhere. */
 
 type AgentPathParts = {
   gateway: Gateway

@@ -25,7 +25,7 @@ type ApprovalParts = {
 /** The purpose of a sign-in that a program has begun. */
 type ProgramPurpose = Exclude<Purpose, { for: 'console' }>
 
-/** A person who has signed in and must still decide. @property browser the digest of the browser's mark */
+/** A person who has signed in and must still approve or deny. @property browser the digest of the browser's mark */
 type HeldPerson = { browser: string; identity: PersonIdentity; userCode?: string; state?: string }
 
 /** The largest form, in bytes. A form has a few short fields and a ticket (sealed data of ours). */
@@ -197,7 +197,7 @@ function readAuthorization(
   return { for: 'code', redirectUri, challenge, state, agent: /^[\w.-]{1,40}$/.test(agent) ? agent : undefined }
 }
 
-/** Whether a URL is on the machine of the browser. Names are refused, as they may resolve to another machine. */
+/** Whether a URL is on the browser's machine. Host names are refused, as they may resolve to another machine. */
 function isLoopbackUri(text: string): boolean {
   return (
     text.length <= 300 && /^http:\/\/(127\.0\.0\.1|\[::1\]):[1-9]\d{0,4}\/[\w./-]*$/.test(text) && URL.canParse(text)

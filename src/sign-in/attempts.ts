@@ -29,11 +29,11 @@ export const attemptMs = 600_000
 /** Because of `__Host-`, other hosts of the domain cannot set this cookie. It needs TLS, except on loopback. */
 const cookie = '__Host-triwire-sign-in'
 
-/** @param place the listener on which the attempts begin and end */
+/** Makes the functions that begin and finish a sign-in. @param place the listener on which both happen */
 export function createAttempts(provider: Provider, tickets: Tickets, place: Place) {
   return { begin, finish }
 
-  /** @returns the URL at the provider, and the header that ties the attempt to the browser @throws ProviderError */
+  /** Begins an attempt. @returns the provider's URL, and the header with the browser's cookie @throws ProviderError */
   async function begin(purpose: Purpose, base: string) {
     const { browser, header } = bindBrowser()
     const [nonce, verifier] = [randomText(43), randomText(64)]
@@ -63,14 +63,14 @@ function callbackOf(base: string): string {
   return `${base}/console/callback`
 }
 
-/** Makes a random mark for the browser. @returns the digest of the mark, and the header that sets it as a cookie */
+/** Makes a random mark for the browser. @returns the mark's digest, and the header that sets the mark as a cookie */
 export function bindBrowser(): { browser: string; header: Record<string, string> } {
   const mark = randomText(43)
   const value = `${cookie}=${mark}; Path=/; HttpOnly; Secure; SameSite=Lax; Max-Age=${attemptMs / 1_000}`
   return { browser: sha256Hex(mark), header: { 'set-cookie': value } }
 }
 
-/** Whether a request comes from the browser with this mark. @param browser the digest of the mark */
+/** Whether a request comes from the browser that has this mark in its cookie. @param browser the digest of the mark */
 export function isSameBrowser(exchange: HttpExchange, browser: string): boolean {
   return sha256Hex(readCookie(exchange, cookie) ?? '') === browser
 }

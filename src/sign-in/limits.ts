@@ -13,7 +13,7 @@ type LimitParts = {
 /** Limits invalid codes and unfinished sign-ins by address. IPv6 addresses count by their first 64 bits (/64). */
 export type SignInLimits = ReturnType<typeof createSignInLimits>
 
-/** Creates the limits. Sign-ins that are approved or denied do not count. */
+/** Creates the limits on invalid codes and on sign-ins. A sign-in that is approved or denied counts no longer. */
 export function createSignInLimits({ limits, clockMs }: LimitParts) {
   const open = (limit: number) => createWindows({ limit, windowMs, clockMs })
   const codes = underLimit(() => limits().codes, open)

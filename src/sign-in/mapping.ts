@@ -27,8 +27,8 @@ type MappingRefusal = { why: 'no_rule' | 'too_many_groups'; text: string }
 type Mapping<Rule extends RuleConditions> = { rule: Rule; number: number } | MappingRefusal
 
 /**
- * Finds the first rule that matches. If the provider sent no list of groups, the person is refused only if a rule needs
- * it.
+ * Finds the first rule that matches. If the provider sent a link instead of the list of groups, the first rule that
+ * needs groups refuses the person.
  */
 export function mapPerson<Rule extends RuleConditions>(
   rules: readonly Rule[],

@@ -16,7 +16,7 @@ import type { SignInLimits } from './limits.ts'
  * are JSON (RFC 6749 §5.2).
  */
 
-/** Asks the provider whether a person may continue. It answers within a few seconds. */
+/** Asks the provider whether a person may stay signed in. The result comes within a few seconds. */
 export type AskAgain = (session: SignInRow, books: Books) => Promise<ProviderWord>
 
 type OAuthParts = {
@@ -35,8 +35,8 @@ type OAuthParts = {
 const formBytesMax = 16_384
 
 /**
- * If another server already asks the provider, this server waits for the result. The pause between two looks at the
- * store, in ms, and the most looks.
+ * The pause between two looks at the store, in ms, and the most looks. While another server asks the provider, this
+ * server looks for the result.
  */
 const [lookMs, looksMax] = [150, 40]
 
@@ -85,8 +85,8 @@ function refuseForm({ status, code, message }: GatewayError, { record }: SideReq
 }
 
 /**
- * Why a session ended. `triwire token` shows the text in a message that already says that the sign-in has ended, and
- * the cure.
+ * For each reason why a session ended, the sentence about it. In `triwire token`, the text around the sentence already
+ * says that the sign-in has ended, and what to do.
  */
 const ends = {
   ended: 'An operator ended it, or you did in the console.',

@@ -65,7 +65,7 @@ export function createSignInPages(own: SignInPagesParts): ReadonlyMap<string, Pa
     const { purpose } = attempt
     const page = await answerAttempt(request, attempt).catch((error: unknown) => pageOf(error, request))
     if (purpose.for !== 'code' || page.status < 400) return page
-    // The program waits until the browser is redirected. A link lets the person read this page first.
+    // The program waits until the browser is redirected. A link to it lets the person read this page first.
     const back = answerUri(purpose.redirectUri, base, purpose.state, { error: 'access_denied' })
     return addLink(page, back, 'Go back to your program')
   }
@@ -110,7 +110,7 @@ export function createSignInPages(own: SignInPagesParts): ReadonlyMap<string, Pa
   }
 }
 
-/** The page for each refusal by the books after which a person can start again. */
+/** The page to show if the books (accounts and sessions) refuse a sign-in that a person can start again. */
 const bookNotes: Readonly<Partial<Record<BookError['code'], NoteName>>> = { no_grant: 'late', grant_decided: 'used' }
 
 function isOf(method: string, { exchange }: AdminRequest): boolean {

@@ -47,7 +47,7 @@ const requestSeconds = 10
 /** The largest response of a provider, in bytes. Usual ones have a few KB. */
 const answerBytesMax = 1_048_576
 
-/** Reads the provider's metadata, and configures what is trusted. @throws ProviderError, or an error of the library */
+/** Reads the provider's metadata, and limits the signature algorithms. @throws ProviderError, or a library error */
 export async function discover(openid: typeof OpenId, settings: ProviderSettings): Promise<OpenId.Configuration> {
   const { issuer, clientId, clientSecret } = settings
   const isLocal = new URL(issuer).protocol === 'http:'
@@ -57,7 +57,7 @@ export async function discover(openid: typeof OpenId, settings: ProviderSettings
     timeout: requestSeconds,
   }
   const found = (await openid.discovery(new URL(issuer), clientId, undefined, openid.None(), options)).serverMetadata()
-  // The library accepts metadata for many tenants (Entra: `common`). People of any tenant could then sign in.
+  // The library accepts metadata for many tenants (Entra: `common`). We refuse it, since any tenant could then sign in.
   if (found.issuer.replace(/\/$/, '') !== issuer.replace(/\/$/, ''))
     throw new ProviderError('invalid', `the metadata is of ${found.issuer}: name that issuer, of one tenant`)
   const signed = found.id_token_signing_alg_values_supported ?? ['RS256']
@@ -88,7 +88,7 @@ function fetchBy({ issuer, routeTo }: ProviderSettings): OpenId.CustomFetch {
   const ownHost = new URL(issuer).hostname
   return async (address, { method, headers, body, signal }) => {
     const url = new URL(address)
-    // The metadata may name other hosts, but only over TLS.
+    // The metadata can name other hosts, but only over TLS, and no link-local addresses.
     if (url.hostname !== ownHost && (url.protocol !== 'https:' || isLinkLocal(url)))
       throw new ProviderError('invalid', `its metadata names ${url.origin}, which is not https: or is link-local`)
     const response = await fetchHttp(url, {

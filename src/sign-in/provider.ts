@@ -131,7 +131,7 @@ export function createProvider(settings: () => ProviderSettings, { clockMs, rene
       return await act()
     } catch (error) {
       const judged = judge(openid, error)
-      // The provider's keys or endpoints may have changed since its metadata was read.
+      // The provider's keys or endpoints may have changed since its metadata was read. So the metadata is read again.
       if (judged.problem === 'invalid' && known && clockMs() - known.sinceMs >= pauseMs) known = undefined
       throw judged
     }

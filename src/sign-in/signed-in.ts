@@ -5,12 +5,12 @@ import { mapPerson } from './mapping.ts'
 import type { PersonIdentity, Provider, Renewal, RenewalBase } from './provider.ts'
 import type { Tickets } from './tickets.ts'
 
-/** A person who has signed in, with what their rule grants. @property account undefined only for operators */
+/** A signed-in person, with the rights of the rule that matched. @property account undefined only for operators */
 export type RuledPerson = Omit<SignedIn, 'account'> & { account: string | undefined }
 
 const kind = 'provider'
 
-/** Applies the rules to a person. @returns a text for the person if no rule matches */
+/** Finds the account and role of a person by the rules of sign-in. @returns a text for the person if no rule matches */
 export function signInBy({ rules }: SignInSettings, identity: PersonIdentity, tickets: Tickets): RuledPerson | string {
   const found = mapPerson(rules, identity)
   if ('why' in found) return found.text
@@ -34,8 +34,8 @@ type Permission =
 
 /**
  * Makes a function that asks the provider within 3 s whether a person may continue, and applies the current rules. Only
- * the server that refreshes the session may call it, because most providers accept a refresh token once. It never
- * throws.
+ * the server that refreshes the session may call the function, because most providers accept a refresh token only once.
+ * The function never throws.
  */
 export function createAskAgain(
   settings: () => SignInSettings,
@@ -49,8 +49,8 @@ export function createAskAgain(
   ): Promise<Permission> => {
     const base = tickets.open<RenewalBase>(kind, sealed)
     if (!base) {
-      // The provider cannot be asked any more. So the person must sign in again when the time `offline` of the
-      // configuration has passed.
+      // Without the provider's refresh token, the provider cannot be asked. So the person must sign in again when the
+      // time `offline` of the configuration has passed.
       const isOver = nowMs() >= askedMs + settings().offlineMs
       const why = 'there is no token of the provider, or seal_key is another one'
       return isOver ? { kind: 'no', why, isUnasked: true } : { kind: 'silent', why }

@@ -72,7 +72,7 @@ const notes = {
 
 export type NoteName = keyof typeof notes
 
-/** Makes a page with one of the texts. @param more HTML below the text */
+/** Makes a page without a form, from the text with this name. @param more HTML below the text */
 export function notePage(name: NoteName, more?: Html, headers: Readonly<Record<string, string>> = {}): ApiAnswer {
   const [status, title, text] = notes[name]
   return formPage({ status, title, headers, body: html`<p>${text}</p>${more}` })
@@ -151,7 +151,7 @@ type Approval = {
   formTargets: readonly string[]
 }
 
-/** Makes the second page, which shows who will be signed in, and asks for approval. */
+/** Makes the second page of a sign-in. The page shows who will be signed in, and asks for approval. */
 export function approvePage(
   waiting: Waiting,
   nowMs: number,

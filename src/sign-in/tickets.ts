@@ -10,7 +10,7 @@ const [ivBytes, tagBytes] = [12, 16]
 
 type TicketContent = { value: unknown; untilMs: number | null }
 
-/** @param sealKey the key of the configuration @param nowMs Unix milliseconds */
+/** Creates the functions for tickets. @param sealKey the gateway's seal key @param nowMs returns Unix milliseconds */
 export function createTickets(sealKey: Uint8Array, nowMs: () => number) {
   const key = createHmac('sha256', sealKey).update('triwire sign-in').digest()
   return { seal, open }

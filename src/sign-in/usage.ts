@@ -7,12 +7,12 @@ import type { Budget } from '../accounts/budget.ts'
 
 /**
  * Spending that has a limit.
- * @property per the period; undefined: the limit is for the total
- * @property resetsMs when a new period begins; undefined: never
+ * @property per the period of the limit; undefined if the limit is for the total
+ * @property resetsMs when the next period begins; undefined if there are no periods
  */
 type CappedUse = { limitNanos: bigint; spentNanos: bigint; per: Budget['per']; resetsMs: number | undefined }
 
-/** Spending that has no limit. */
+/** Spending without a limit, for the current day, week and month. */
 type FreeUse = { dayNanos: bigint; weekNanos: bigint; monthNanos: bigint }
 
 const groups = { day: 'daily', week: 'weekly', month: 'monthly' } as const

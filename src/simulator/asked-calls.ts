@@ -52,7 +52,7 @@ function sampled(tool: OfferedTool): AskedCall {
   return { tool, arguments: JSON.stringify(sampleSchema(tool.schema)) }
 }
 
-/** Returns the text of a JSON object at the index. White space, a colon or "with" before it is skipped. */
+/** Returns the JSON object at the index. Spaces and `:`, `=`, `(`, "with" and "arguments" before it are skipped. */
 function objectAt(text: string, index: number): string | undefined {
   const start = index + (/^(?:\s|:|=|\(|with\b|arguments\b)*/.exec(text.slice(index, index + 40))?.[0].length ?? 0)
   if (text[start] !== '{') return undefined

@@ -49,7 +49,7 @@ export function openEnvelope(json: unknown, { model, isStream, omits }: CloudPat
   return { ...rest, model, stream: isStream }
 }
 
-/** Makes the frame of an event, or of an exception if the event is an error. Any other text gives no bytes. */
+/** Makes the frame for the text of an event. An error becomes an exception. A text without data gives no bytes. */
 export function frameOfEvent(text: string): Buffer {
   const data = /^data: (.*)$/m.exec(text)?.[1]
   if (data === undefined) return Buffer.alloc(0)

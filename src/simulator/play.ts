@@ -70,7 +70,7 @@ export async function pause({ gone }: Outlet, delayMs = 0): Promise<void> {
   if (delayMs > 0) await sleep(delayMs, undefined, { signal: gone }).catch(() => undefined)
 }
 
-/** Returns a function that writes a text. It returns false if the text was cut by `cut.after_bytes`. */
+/** Creates a function that writes a text. The function returns false if `cut.after_bytes` has cut the text. */
 function createWriter({ response, gone }: Outlet, step: ScriptStep): (text: string | Buffer) => Promise<boolean> {
   let left = step.cut?.after_bytes ?? Number.POSITIVE_INFINITY
   return async (text) => {

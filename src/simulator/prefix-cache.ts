@@ -13,7 +13,7 @@ type VendorCache = {
   least: number
   /** The number of tokens that are read from the cache is rounded down to a multiple of this. */
   step: number
-  /** How many segments before a mark are searched for the end of a cached prefix. */
+  /** The end of a cached prefix is searched for in this many segments before a mark of the request. */
   lookBack: number
   livesMs: Lives
 }
@@ -39,7 +39,7 @@ const vendorsCache: Readonly<Record<SimulatorWire, VendorCache>> = {
   responses: automatic,
 }
 
-/** Overrides for the short prompts of tests. */
+/** Replaces the values of the vendor's cache, so that tests can use short prompts. */
 const shortPrompts = { least: 64, step: 1 } as const
 
 /** The tokens for the role and the end of a segment. */
@@ -51,13 +51,13 @@ export type PromptCounts = Omit<UsageCounts, 'outputTokens' | 'reasoningTokens'>
 type PrefixCacheOptions = {
   /** The shortest cached prefix: the minimum that the vendors have, or 64 tokens. */
   length: 'vendors' | 'short'
-  /** Unix milliseconds. */
+  /** Returns the current time in Unix milliseconds. */
   clock: () => number
   /** The most prefixes. Beyond that, the least recently used one is removed. */
   prefixesMax?: number
 }
 
-/** Creates a cache of prefixes, which are stored as hashes, for as long as the wire's vendor keeps them. */
+/** Creates a prompt cache, which stores hashes of prefixes. Each is kept as long as the wire's vendor would keep it. */
 export function createPrefixCache({ length, clock, prefixesMax = 10_000 }: PrefixCacheOptions) {
   const known = new Map<string, { untilMs: number; lifeMs: number }>()
   return { read }

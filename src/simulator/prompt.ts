@@ -47,7 +47,7 @@ export type UsageCounts = {
   readTokens: number
   writtenTokens: number
   written1hTokens: number
-  /** Includes reasoning. */
+  /** All tokens of the answer, including reasoning. */
   outputTokens: number
   reasoningTokens: number
 }

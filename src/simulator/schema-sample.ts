@@ -45,8 +45,8 @@ function sample(schema: SampleSchema, place: SamplePlace): unknown {
 }
 
 /**
- * Picks a variant, and merges it with the keywords beside the variants. From `depthMax` on, simple variants are
- * preferred.
+ * Picks a variant of `anyOf` or `oneOf`, and merges it with the other keywords of the schema. From `depthMax` on, a
+ * simple variant is preferred.
  */
 function pick(schema: SampleSchema, variants: SampleSchema[], place: SamplePlace): SampleSchema {
   const { anyOf: _anyOf, oneOf: _oneOf, ...rest } = schema

@@ -91,7 +91,7 @@ const scriptName = z
   .regex(/^(?!sim$)(?!script:)[^?\s]+$/, 'a script name has no space and no "?" and is not "sim"')
 const scriptFile = z.record(scriptName, script)
 
-/** The behaviour for one request, after its turn and wire were selected in the script. */
+/** The behaviour for one request: the step of a script that fits the request's turn and wire. */
 export type ScriptStep = z.infer<typeof step>
 export type ScriptedEvent = z.infer<typeof event>
 export type Script = z.infer<typeof script>
@@ -178,7 +178,7 @@ function deepest(issue: Issue, above: PropertyKey[]): { path: PropertyKey[]; mes
 
 type Directive = { key: keyof ScriptStep; inner?: string; read: (text: string) => unknown }
 
-/** The keys after a `?` in a model name. They are keys of a script in query form, with short names for inner keys. */
+/** The settings that may follow a `?` in a model name. Each sets a key of the script, or its member `inner`. */
 const directives: Record<string, Directive> = {
   status: { key: 'status', read: Number },
   retry_after: { key: 'retry_after', read: Number },
@@ -223,7 +223,7 @@ export function selectStep(
   return mark < 0 ? step : withDirectives(step, model.slice(mark + 1))
 }
 
-/** The number of used steps of each `first`. A script that replaces another one starts at 0. */
+/** How many steps of each list `first` are used. A script that replaces another script starts at 0. */
 const taken = new WeakMap<readonly ScriptStep[], number>()
 
 function takeNext(first: readonly ScriptStep[]): ScriptStep | undefined {

@@ -280,7 +280,7 @@ function unknownPath(what: string): Rejection {
   return new Rejection({ status: 404, message: `The simulator does not serve ${what}.`, code: 'unknown_url' })
 }
 
-/** Counts assistant turns, by which a step of a script's `turns` is selected. */
+/** Counts assistant turns; neighbouring ones count as one. The number selects a step of a script's `turns`. */
 function countAssistantTurns(turns: PromptTurn[]): number {
   const talk = turns.filter((turn) => turn.side !== 'operator')
   return talk.filter((turn, index) => turn.side === 'assistant' && talk[index - 1]?.side !== 'assistant').length

@@ -65,6 +65,6 @@ async function closeQuietly(): Promise<void> {
   try {
     await (await closing)?.close()
   } catch {
-    // The store is discarded anyway.
+    // A failure to close does not matter, because the store is not used again.
   }
 }

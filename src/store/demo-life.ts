@@ -33,7 +33,7 @@ const accounts = [
     ['tyrell', 20, 0],
   ] as const),
 ] as const
-/** This account soon runs out of credit, because four days before the end it gets credit for five days. */
+/** This account soon runs out of credit. Four days before the end of the demo's data, it gets credit for five days. */
 const dry = { account: 'tyrell', credits: 20, hour: (days - 4) * 24, lastsDays: 5 }
 const labels = ['ci', 'laptop', 'nightly'] as const
 
@@ -47,7 +47,7 @@ const models = [
   ] as const),
 ] as const
 
-/** The budget of this key is spent long before the end. */
+/** The budget of this key is spent long before the end of the thirty days. */
 const budgeted = { account: 'wayne', label: 'ci', nanos: 3n * nanosPerCredit }
 /** This key sends far more requests in the last two hours. */
 const runaway = { account: 'globex', label: 'nightly', requests: 60 }
@@ -177,7 +177,7 @@ class DemoLife {
     return Math.ceil(day * (at.getUTCDay() === 0 ? 0.35 : 1) * 20 * (0.6 + this.#random() * 0.8))
   }
 
-  /** Spends from the budget of the key; false if nothing is left of it. */
+  /** Takes the amount from the key's budget, if the key has one. @returns false if the budget is used up */
   #mayPay({ account, label }: DemoKey, nanos: bigint): boolean {
     if (account !== budgeted.account || label !== budgeted.label) return true
     if (this.#spentNanos >= budgeted.nanos) return false

@@ -14,11 +14,11 @@ export type OpenBooks = { books: Books; close(): Promise<void> }
 type OpenBooksOptions = {
   /** SQLite: how long a statement waits for another process, in ms. */
   busyMs?: number
-  /** False: a missing store is an error. */
+  /** Whether a missing store may be created. If false, a missing store is an error. */
   create?: boolean
-  /** The reporting zone, by whose days budgets are counted. */
+  /** The time zone of reports. Budgets count the days of this zone. */
   zone?: Zone | undefined
-  /** Set for work without any server. A file is then locked, and statements of a database may take longer. */
+  /** Set for work while no server runs. A store in a file is then locked. Statements of a database may take longer. */
   isAlone?: boolean
   /** Gets news about the store: it was moved, is an incomplete copy, or its file was just upgraded. */
   note?: ((text: string) => void) | undefined

@@ -72,7 +72,7 @@ export async function startMistake({
 }
 
 /**
- * Reads accounts of a store that no server needs to serve, and writes nothing. Undefined for an older or missing store.
+ * Reads accounts of a store and writes nothing, even if no server serves it. Undefined for an older or missing store.
  * @throws the error of a database that does not answer
  */
 export async function lookAtAccounts<T>(store: StorePlace, look: AccountLook<T>): Promise<T | undefined> {
@@ -81,7 +81,7 @@ export async function lookAtAccounts<T>(store: StorePlace, look: AccountLook<T>)
 }
 
 /**
- * Counts rows of kinds that the second release does not know. Undefined for an older or missing store.
+ * Counts rows of kinds that the second release does not know. Undefined if the store is missing or not upgraded yet.
  * @throws as `lookAtAccounts`
  */
 export async function lookForNewer(store: StorePlace): Promise<NewerContent | undefined> {

@@ -51,7 +51,7 @@ const results = new Map<string, AttemptResult>([
 
 const ownStatuses = new Set(['401', '402', '403', '429', '529'])
 
-/** Returns the result for a cause in the words of the log. */
+/** Returns the result for a cause. @param cause in the words of the log */
 export function resultOf(cause: string): AttemptResult {
   const found = results.get(cause)
   if (found !== undefined) return found

@@ -15,9 +15,9 @@ type Metrics = {
   note: RecordListener
   /** All families, in the order in which they are written. */
   readonly families: readonly Family[]
-  /** Returns all metrics as the text of a scrape. */
+  /** Returns all metrics in the Prometheus text format, as the answer to a scrape. */
   write(): string
-  /** Adds the metrics of this gateway. Called once. @param more families of other modules */
+  /** Adds the metrics of this gateway. Called once. @param more metric families of other modules */
   watch(gateway: Gateway, more?: readonly Family[]): void
   /** Returns the 99th percentile of the event loop's delay over about the last minute, in ms. */
   readLagMs(): number
@@ -208,7 +208,7 @@ function createRequestFigures(): RequestFigures {
   }
 }
 
-/** Returns a fixed word for the reason. Upstream causes are grouped. */
+/** Returns the reason of a refusal as a fixed word. Several causes at upstreams have the same word. */
 function reasonOf({ reason, cause }: CallRecord): string {
   if (reason !== undefined) return reason
   if (cause === undefined) return ''
@@ -297,8 +297,8 @@ function serviceFigures(gateway: Gateway): Family[] {
 type UsedBudget = { account: string; name: string; ratio: number }
 
 /**
- * Lists the used share of each budget. A rotated key and its successors share one budget. It gets the name of that key
- * which the directory lists last.
+ * Lists the used share of each budget. A rotated key and its successors share one budget. The budget gets the name of
+ * the key that the directory lists last.
  */
 function readBudgets({ directory, admission }: Gateway): Iterable<UsedBudget> {
   const used = new Map<string, UsedBudget>()

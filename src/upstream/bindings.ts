@@ -7,10 +7,10 @@ const missesMax = 3
 /** The number of slow first bytes in a row after which a conversation may leave its slow account (ruling Y25). */
 const slowMax = 2
 
-/** The account that answers a conversation. */
+/** The upstream account that answers a conversation. `slow` counts its slow first bytes in a row. */
 type Binding = {
   readonly place: string
-  /** Whether the history has a part that another account sealed. Only that account can open the part (ruling U13). */
+  /** Whether another account has sealed parts of the history, which this account cannot open (ruling U13). */
   readonly isMixed: boolean
   readonly slow: number
 }
@@ -23,8 +23,8 @@ export function mayLeave({ slow }: Pick<Binding, 'slow'>): boolean {
 }
 
 /**
- * Remembers the account of each conversation, so that its prompt cache stays warm. If the account fails once, another account
- * answers that request. The conversation itself moves only after repeated failures.
+ * Remembers the account of each conversation, so that the account's prompt cache stays warm. If the account fails once,
+ * another account answers that request. The conversation itself moves only after repeated failures.
  */
 export class Bindings {
   readonly #kept = new Map<string, KeptBinding>()

@@ -40,7 +40,7 @@ type CloudSurroundings = {
   upstream: Pick<Upstream, 'proxy' | 'ca'>
 }
 
-/** Identifies the source of a credential. A secret of the configuration is digested. */
+/** Returns data that identify the source of a credential. A digest replaces the secret of the configuration. */
 export function cloudSourceOf(account: CloudAccount): unknown {
   if (account.kind !== 'azure' || !account.secret) return account
   return { ...account, secret: createHash('sha256').update(account.secret.reveal()).digest('hex') }
@@ -120,7 +120,7 @@ export class CloudKey implements LiveKey, CloudCredential {
     }
   }
 
-  /** Signs a request, or sends the bearer token. The key must have a value. */
+  /** Returns the headers that sign a request or contain the bearer token. Called only while `value` is set. */
   readonly headers: CredentialHeaders = (_, parts) => {
     const { use } = this.#token!
     if ('bearer' in use) return [...bearer(use.bearer, parts), ...(use.headers ?? [])]
@@ -194,7 +194,7 @@ export class CloudKey implements LiveKey, CloudCredential {
     const nowMs = this.#parts.clockMs()
     const isFirst = this.#token === undefined
     const isSame = !isFirst && wordsOf(token).join() === wordsOf(this.#token).join()
-    // Health belongs to the identity of a credential. Its secret changes every hour, which says nothing about health.
+    // Health belongs to the identity of a credential. The secret changes every hour, which says nothing about health.
     if (isFirst || token.identity !== this.#token?.identity || (this.#isRefused && !isSame)) this.#version++
     this.#isRefused = false
     this.#failures = 0
@@ -206,7 +206,7 @@ export class CloudKey implements LiveKey, CloudCredential {
     if (!isFirst && !isSame) this.#parts.report('info', 'key_renewed', { account: this.#parts.label })
   }
 
-  /** Notes a failed renewal. It is logged once per distinct cause. */
+  /** Notes a failed renewal. The failure is logged only if its cause differs from the cause of the last failure. */
   #fail(why: string): void {
     const waitMs = Math.min(retryMaxMs, retryMs * 2 ** Math.min(this.#failures++, 10))
     this.#dueMs = this.#parts.clockMs() + waitMs
@@ -278,8 +278,8 @@ function wordsOf(token: CloudToken | undefined): string[] {
 }
 
 /**
- * Returns the route to an endpoint. It leads through the upstream's proxy, or else through the environment's proxy. The
- * certificates of the upstream are trusted besides the usual ones, because an endpoint is another host.
+ * Returns the route to a cloud's endpoint: through the upstream's proxy, or else through the environment's proxy. The
+ * upstream's certificates are trusted besides the usual ones, because the upstream is another host.
  */
 function routeTo(address: URL, { proxy, ca }: Pick<Upstream, 'proxy' | 'ca'>, env: SourceAround['env']): DialRoute {
   const said = proxy?.source.startsWith('upstreams.') ? proxy.url.reveal() : environmentProxy(address.href, env)?.value

@@ -18,7 +18,7 @@ export type Dialing = { destroy(error: Error): void }
 /** Called once, in a later turn of the event loop, with a socket that is ready for a request, or with an error. */
 type SettleDial = (error: Error | undefined, socket?: Socket) => void
 
-/** Opens a connection. It sets no deadline, so the caller must destroy a dialing that takes too long. */
+/** Opens a connection. There is no deadline, so the caller must destroy a `Dialing` that takes too long. */
 export type Dial = (intake: Intake, settle: SettleDial) => Dialing
 
 type Trust = {
@@ -34,7 +34,7 @@ export type DialRoute = Trust & {
   proxy?: URL | undefined
 }
 
-/** A proxy made no tunnel, or answered a request in absolute form itself. */
+/** The error if the proxy did not open a tunnel, or itself answered a request that it should have passed on. */
 export class ProxyRefusal extends Error {
   /** The status of the proxy's answer; undefined if the answer was not HTTP/1.1. */
   readonly status: number | undefined
@@ -69,7 +69,7 @@ export function createDial(origin: URL, { proxy, ...trust }: DialRoute): Dial {
     : createTunnel(createHop(proxy, trust), createHop(origin, trust), connectHead(origin, proxy))
 }
 
-/** Whether requests go to the proxy itself, with absolute targets and its credentials. */
+/** Whether requests go to the proxy itself, not through a tunnel: with absolute targets and the proxy's credentials. */
 export function isForwarded(origin: URL, proxy: URL | undefined): boolean {
   return proxy !== undefined && origin.protocol === 'http:'
 }
@@ -86,7 +86,7 @@ function connectHead({ hostname, port }: URL, proxy: URL): string {
   return `CONNECT ${place} HTTP/1.1\r\nhost: ${place}\r\n${proxyCredentials(proxy)}\r\n`
 }
 
-/** Opens a connection to a host, through the socket `through` if there is one. Without `intake`, nothing is read. */
+/** Opens a connection to a host, inside the socket `through` if given. Received bytes go to `intake` if given. */
 type Hop = (intake: Intake | undefined, settle: SettleDial, through?: Socket) => Socket
 
 function createHop({ protocol, hostname, port }: URL, trust: Trust): Hop {
@@ -194,7 +194,7 @@ function askTunnel(socket: Socket, head: string, settle: (error: Error | undefin
     }
   }
 
-  /** @returns whether there is a tunnel. There is none if bytes follow the head, because a TLS client speaks first. */
+  /** @returns whether there is a tunnel. Bytes after the head rule that out, because in TLS the client speaks first. */
   function judge(answer: ResponseHead | undefined): boolean {
     const { status = 0 } = answer ?? {}
     if (status >= 200 && status < 300 && text === '') {

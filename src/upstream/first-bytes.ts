@@ -9,7 +9,7 @@ const timesMax = 50
  * The age after which a time does not count, in ms, so that an account that was not used for a while is judged anew.
  */
 const timesAgeMs = 300_000
-/** The fewest answers for a usual time, of an account and of its pool. Fewer answers might all include connecting. */
+/** A usual time needs this many answers, of an account and of its pool. Fewer could all include the time to connect. */
 const [ownMin, poolMin] = [3, 20]
 
 /** A request hangs if it waits longer than this, in ms, and longer than four times the usual time of the pool. */
@@ -21,8 +21,8 @@ const hangsMin = 2
 const trialMs = 30_000
 
 /**
- * An account is slow if its usual time is more than twice that of its pool. A difference up to `noiseMs` does not
- * count.
+ * An account is slow if its usual time is more than twice the usual time of all accounts of the model together. A
+ * difference up to `noiseMs` does not count.
  */
 const slowFactor = 2
 const noiseMs = 10
@@ -94,9 +94,9 @@ export class FirstBytes {
   /** Requests without a first byte, by number, the oldest first. A Set is slower, because V8 would hash each object. */
   readonly #waiting: Record<AnswerForm, Map<number, Wait>> = { stream: new Map(), json: new Map() }
   #lastId = 0
-  /** Requests that hung and then ended, at most two of each form. A later first byte that comes in time clears them. */
+  /** Requests that hung until they ended, at most two for each form. The next first byte in time clears the list. */
   readonly #ended: Record<AnswerForm, Wait[]> = { stream: [], json: [] }
-  /** The forms on trial. `unproven`: the other form hangs, and no request of this form was answered since. */
+  /** The answer forms (stream, JSON) on trial. `unproven`: the other form hangs, and this one had no answer since. */
   readonly #trials = new Map<AnswerForm, 'hangs' | 'unproven'>()
   #triedMs: number | undefined
 
@@ -104,7 +104,7 @@ export class FirstBytes {
     this.#clockMs = clockMs
   }
 
-  /** Whether requests of the form try the account one at a time. @param form undefined for any form */
+  /** Whether the account is on trial, so that requests try it one at a time. @param form undefined for any form */
   isOnTrial(form?: AnswerForm): boolean {
     return form === undefined ? this.#trials.size > 0 : this.#trials.has(form)
   }
@@ -154,7 +154,8 @@ export class FirstBytes {
   }
 
   /**
-   * Puts the account on trial if its requests hang. @param mayTry whether the pool has another account in use
+   * Puts the account on trial if its requests hang.
+   * @param mayTry whether another account of the pool works for requests of a form
    * @returns whether a trial began
    */
   judge(usual: Usual, mayTry: (form: AnswerForm) => boolean): boolean {
@@ -184,7 +185,7 @@ export class FirstBytes {
     }
   }
 
-  /** Updates `usualMs`. @returns the times of the form that are recent enough to count */
+  /** Updates the usual time to first byte (`usualMs`). @returns the form's times that are recent enough to count */
   readUsual(form: AnswerForm): number[] {
     const oldestMs = this.#clockMs() - timesAgeMs
     const times = this.#times[form].filter(({ atMs }) => atMs >= oldestMs).map(({ ms }) => ms)
@@ -192,7 +193,7 @@ export class FirstBytes {
     return times
   }
 
-  /** Adds at most two requests that hang now, or that hung until they ended. */
+  /** Adds at most `hangsMin` requests: first those that hung until they ended, then those that hang now. */
   #addHanging(hanging: Wait[], form: AnswerForm, usual: Usual): void {
     const most = hanging.length + hangsMin
     hanging.push(...this.#ended[form])
@@ -206,7 +207,7 @@ export class FirstBytes {
   }
 }
 
-/** Returns the median, or the lower of two middle values, so that the slower of two accounts can count as slow. */
+/** Returns the median. Of two middle values it takes the lower, so the slower of two accounts can count as slow. */
 function medianOf(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[(values.length - 1) >> 1]!
 }

@@ -4,7 +4,7 @@ import type { Verdict } from './verdict.ts'
 /** The first cooldown after each kind of failure, in ms. It doubles each time the account fails again. */
 const firstCooldownMs: Record<Verdict['tell'], number> = {
   capacity: 10_000,
-  /** A bad key or an unpaid bill does not go away within seconds. */
+  /** This cooldown is long, because nobody replaces a bad key or pays a bill within seconds. */
   account: 60_000,
   broken: 5_000,
   rejected: 0,
@@ -12,16 +12,16 @@ const firstCooldownMs: Record<Verdict['tell'], number> = {
 const cooldownMinMs = 1_000
 const cooldownMaxMs = 300_000
 
-/** The number of failures in a row after which an account cools even for temporary failures (ruling U1). */
+/** The number of failures in a row after which even a temporary failure gives the account a cooldown (ruling U1). */
 const repeatedFrom = 3
 
 /** The longest time that a trial request after a cooldown keeps other requests away, in ms. */
 const trialMaxMs = 30_000
 
-/** The cause of a trial of an account that lets requests hang, in the words of the log (ruling Y25). */
+/** The log's word for the cause of a trial, if the trial began because requests hang (ruling Y25). */
 export const hangingCause = 'upstream_hangs'
 
-/** A cooldown reported by another replica is ignored if it ends within this many ms of ours: it is our own, echoed. */
+/** Another replica's cooldown that ends within this many ms of ours is ignored, because it is our own, echoed. */
 const echoMs = 1_000
 
 /** The length and the reason of a cooldown. */
@@ -60,7 +60,7 @@ export class Health {
 
   /**
    * @param clockMs returns a monotonic time in ms
-   * @param random returns a number in [0, 1), for the jitter that keeps accounts from coming back together
+   * @param random returns a number in [0, 1) that varies cooldowns, so that accounts do not all come back together
    * @param onCooled called when a failure seen by this process cools the account
    */
   constructor(clockMs: () => number, random: () => number, onCooled?: (cooling: Cooling) => void) {
@@ -76,7 +76,7 @@ export class Health {
     return this.#clockMs() < this.#untilMs ? 'cooling' : 'trial'
   }
 
-  /** The state for requests of one form. A trial of the other form does not count. */
+  /** The state for requests of one form (stream or JSON). A trial of the other form does not affect this state. */
   stateFor(form: AnswerForm): HealthState {
     const { state } = this
     const isOtherTrial = state === 'trial' && this.#untilMs === undefined && !this.firstBytes.isOnTrial(form)
@@ -123,7 +123,7 @@ export class Health {
     this.firstBytes.clear()
   }
 
-  /** Notes that a request is sent to the account. @returns the visit, which must be passed to report its end */
+  /** Notes that a request is sent to the account. @returns the visit, which is passed back when the request ends */
   enter(): Visit {
     const isTrial = this.#untilMs !== undefined
     if (isTrial) this.#trialSinceMs = this.#clockMs()
@@ -159,8 +159,8 @@ export class Health {
     if (cool === 'no') return true
     const askedMs = retryAfterSeconds === undefined ? undefined : clampCooldown(retryAfterSeconds * 1000)
     if (visit.era !== this.#era) {
-      // Another request under way has started the cooldown. This failure counts only if the upstream asked for a longer
-      // wait.
+      // Another request under way has started the cooldown. This failure can only make the cooldown longer, if the
+      // upstream asked for a longer wait.
       if (cool !== 'now' || askedMs === undefined || this.#untilMs === undefined) return false
       const untilMs = this.#clockMs() + askedMs
       if (untilMs <= this.#untilMs) return false

@@ -2,17 +2,16 @@ import type { Config, Upstream } from '../config/config.ts'
 import { fixedKey } from './keyring.ts'
 import type { KeyFinder } from './live-key.ts'
 
-/** The fewest characters of a secret. A shorter word would match ordinary text (ruling U11). */
+/** The fewest characters of a word that clients must not see. A shorter word would match ordinary text (ruling U11). */
 const charactersMin = 6
 
-/**
- * The words that an upstream's configuration fixes. They are computed once, because every failed request needs them.
- */
+/** The words of `hostingWords` except the keys. They are computed once, because every failed request needs them. */
 const fixedWords = new WeakMap<Config['catalog'], WeakMap<Upstream, readonly string[]>>()
 
 /**
- * Lists the words of the configuration that no client may read (ruling U11). They are the keys, header values and hosts
- * of an upstream, and those of its names for models that clients may not use. Only keys may be listed twice.
+ * Lists the words of the configuration that no client may read (ruling U11). They are the upstream's keys, header
+ * values, hosts, paths and proxy. They are also its names for models, unless clients know the model by the same name.
+ * Only keys can occur twice.
  */
 export function hostingWords(
   { catalog }: Pick<Config, 'catalog'>,
@@ -37,14 +36,14 @@ function findFixed({ models, entries }: Config['catalog'], upstream: Upstream): 
 
 const isLong = ({ length }: string) => length >= charactersMin
 
-/** Returns a host, and its first label unless that is an ordinary word. Machines in one network use the label alone. */
+/** Returns a URL's host, and its first label unless that is an ordinary word. Local machines use the label alone. */
 function hostsOf(url: string): string[] {
   const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
   const [label = ''] = host.split('.')
   return isTelling(label) ? [host, label] : [host]
 }
 
-/** Returns the parts of configured paths that are not ordinary words (a project, a deployment), and values of fixed queries. */
+/** Returns the parts of configured paths that may be names (a project, a deployment), and the values of queries. */
 function pathWords({ endpoints }: Upstream): string[] {
   return Object.values(endpoints)
     .flat()

@@ -11,7 +11,7 @@ export type FetchRequest = DialRoute & {
   body?: string | Buffer
   /**
    * Ends the request, or the body that is being read, with the signal's reason. Without a signal, only connecting has a
-   * limit.
+   * time limit.
    */
   signal?: AbortSignal
 }

@@ -37,14 +37,14 @@ type WayPlace = {
   reuses: boolean
 }
 
-/** A request as it is written. */
+/** The parts of a request from which its bytes are written. */
 type WayRequest = {
   method: string
   path: string
   /** All headers but `host`, `connection` and the proxy's credentials. Each value follows its name. */
   headers: readonly string[]
   body: Buffer
-  /** Whether to send it on a new connection (faults F-U6). */
+  /** Whether the request must be sent on a new connection (faults F-U6). */
   isFresh: boolean
 }
 
@@ -55,7 +55,7 @@ export class HttpWay implements ConnectionHost {
   readonly terms: ConnectionTerms
   readonly #place: WayPlace
   readonly isForwarded: boolean
-  /** The part of a target before its path. If requests are forwarded, it is the origin. */
+  /** The text before the path in a request line: the origin if a proxy forwards requests, otherwise ''. */
   readonly #beforePath: string
   /** The lines that are the same in the head of every request, with their line ends. */
   readonly #fixedLines: string
@@ -69,7 +69,7 @@ export class HttpWay implements ConnectionHost {
   #leaving = 0
   /**
    * The number and time of the last turn of the event loop in which this way sent requests. `#readToMs` is the time of
-   * the earlier turn with requests. All bytes that had come by `#readToMs` have been read.
+   * the turn with requests before that one. All bytes that had arrived by `#readToMs` have been read.
    */
   #turn = 0
   #turnMs = Number.NEGATIVE_INFINITY
@@ -116,7 +116,7 @@ export class HttpWay implements ConnectionHost {
       if (this.#isClosed) throw cut()
       const idle = flight.isOver || isFresh ? undefined : this.#takeIdle()
       if (idle) idle.fly(flight, head, body)
-      // A connection whose rest is over may have unread bytes. The request waits one turn for them, but only once.
+      // After its rest, a connection may have unread bytes. The request waits one turn for these, but only once.
       else if (!isFresh && waits && this.#hasRested(this.#turnMs)) {
         this.#leaving++
         leaveLater({ ...departure, waits: false })
@@ -187,7 +187,7 @@ export class HttpWay implements ConnectionHost {
         const fault = this.#isClosed ? judgeTransport(error!) : judgeDial(error!, isSecure, route.proxy !== undefined)
         flight.fail(fault, error!)
       }
-      // The request, or the whole way, was given up before the connection was ready.
+      // The request was given up, or all connections to the origin were closed, before this connection was ready.
       else if (flight.isOver || this.#isClosed) {
         const error = cut()
         flight.fail(judgeTransport(error), error)
@@ -259,8 +259,8 @@ function leaveAll(): void {
 }
 
 /**
- * Inserts a connection into the list, which is sorted by the end of rest. It follows connections with an equal end.
- * Nearly always it becomes the last in the list.
+ * Inserts a connection into the list, which is sorted by `restedAtMs` (the end of a pause). Connections with an equal
+ * time stay before it. Nearly always it becomes the last in the list.
  */
 function insertByRest(list: WayConnection[], connection: WayConnection): void {
   let [low, high] = [0, list.length]
@@ -281,7 +281,7 @@ function cut(): Error {
   return new Error('its connections were closed')
 }
 
-/** Passes on the bytes of a connection. It outlives the request for which the connection is opened. */
+/** Passes on the bytes of a connection. This object outlives the request for which the connection was opened. */
 class ConnectionIntake implements Intake {
   /** The connection is set before anything is read. */
   connection: WayConnection | undefined
@@ -293,7 +293,7 @@ class ConnectionIntake implements Intake {
 
 /**
  * Formats headers as lines.
- * @returns undefined if a value has a line end, or a character that becomes one in Latin-1
+ * @returns undefined if a value has a control character except tab, or a character that Latin-1 lacks
  */
 function linesOf(headers: readonly string[]): string | undefined {
   let lines = ''
@@ -308,7 +308,7 @@ function linesOf(headers: readonly string[]): string | undefined {
 /**
  * Creates the connections of one configuration; none is opened yet. They use our own HTTP/1.1 client, directly or
  * through a proxy (docs/decisions/0059-own-client.md). Redirects are not followed. An answer that is compressed unasked
- * is decompressed (ruling Y1). The listener enforces deadlines, because it sees every byte and has the clock.
+ * is decompressed (ruling Y1). A request's listener enforces deadlines, because it sees every byte and has the clock.
  * @param watch receives reports, and may have another clock than the process's
  */
 export function createUpstreams(

@@ -8,12 +8,12 @@ import type { KeyFinder, KeyReport, LiveKey } from './live-key.ts'
 /** The time between two looks at a key file, in ms. */
 const lookEveryMs = 1_000
 
-/** The longest time for a command. After failures the wait grows from `retryMs` to `retryMaxMs`. All in ms. */
+/** The time limit of a command, and the shortest and longest pause before a failed command is repeated. All in ms. */
 const commandMaxMs = 30_000
 const retryMs = 5_000
 const retryMaxMs = 60_000
 
-/** The most retired keys that are remembered. While a request runs, reloads retire fewer keys than this. */
+/** The most retired keys to remember for running requests. Reloads retire fewer keys than this during one request. */
 const retiredMax = 1_000
 
 export type Keyring = ReturnType<typeof createKeyring>
@@ -48,7 +48,7 @@ export function createKeyring(
     },
     /** Watches the key sources of these upstreams, and no others. Takes the keys that the configuration has read. */
     adopt: (upstreams: Iterable<Upstream>): void => retireOthers(readAll(upstreams)),
-    /** Like `adopt`, but takes no values from the configuration. Commands that run for other upstreams end. */
+    /** Watches only the keys of these upstreams, with the values known so far. Commands for other upstreams end. */
     keep: (upstreams: Iterable<Upstream>): void => retireOthers(findAll(upstreams).map(({ key }) => key)),
     /** Starts to read the keys of upstreams. @returns when each of their commands has ended, successfully or not */
     async prepare(upstreams: Iterable<Upstream>): Promise<void> {
@@ -64,7 +64,7 @@ export function createKeyring(
     },
   }
 
-  /** Returns the keys of the newest configuration, and gives them the values that the configuration has read. */
+  /** Returns the keys of these upstreams. Keys that are renewed take the values that the configuration has read. */
   function readAll(upstreams: Iterable<Upstream>): OwnedKey[] {
     return findAll(upstreams).map(({ key, account }) => {
       if (key instanceof RenewedKey) key.take(account.key)
@@ -120,13 +120,13 @@ function idOf({ renewal, isEnabled }: UpstreamAccount): string | undefined {
   return renewal && isEnabled ? sourceOf(renewal) : undefined
 }
 
-/** Identifies the source of a key, without its lifetime. */
+/** Returns a text that identifies the source of a key. The lifetime of keys is not part of this text. */
 export function sourceOf(renewal: KeyRenewal): string {
   if ('cloud' in renewal) return JSON.stringify(cloudSourceOf(renewal.cloud))
   return JSON.stringify('file' in renewal ? { file: renewal.file } : { command: renewal.command })
 }
 
-/** Returns the key that is in the configuration itself. A key that is renewed has no value here. */
+/** Returns a key that is in the configuration itself. Keys from a file, a command or a cloud have no value here. */
 export const fixedKey: KeyFinder = ({ key, renewal }) => new FixedKey(renewal ? undefined : key)
 
 class FixedKey implements LiveKey {
@@ -172,7 +172,7 @@ abstract class RenewedKey implements LiveKey {
   abstract doubt(): void
   abstract close(): void
 
-  /** Called after a reload with the newest settings of renewal. Without an override they are ignored. */
+  /** Called after a reload with the newest settings of renewal. Kinds of keys without such settings ignore the call. */
   follow(_renewal: KeyRenewal): void {}
 
   get value(): string | undefined {
@@ -206,7 +206,7 @@ abstract class RenewedKey implements LiveKey {
     return true
   }
 
-  /** Keeps using the previous key. Logged once per distinct cause. */
+  /** Notes that no new key could be read. The previous key stays in use. Each cause is logged once. */
   protected fail(why: string): void {
     if (this.#trouble === why) return
     this.#trouble = why
@@ -223,7 +223,7 @@ abstract class RenewedKey implements LiveKey {
   }
 }
 
-/** A file that is checked every second, and read only if it has changed. */
+/** A key in a file. The file is checked every second, and read only if it has changed. */
 class FileKey extends RenewedKey {
   readonly first = Promise.resolve()
   readonly #path: string
@@ -266,7 +266,7 @@ class FileKey extends RenewedKey {
     const { mtimeNs, ctimeNs, ino, size } = await stat(this.#path, { bigint: true })
     const seen = `${mtimeNs} ${ctimeNs} ${ino} ${size}`
     if (seen === this.#seen) return
-    // The times were read before the file. If it changes during its read, the next look finds other times.
+    // The times were read before the file. If the file changes during the read, the next look finds other times.
     this.takeText(await readFile(this.#path, 'utf8'))
     this.#seen = seen
   }

@@ -12,8 +12,8 @@ const unnumbered = "The prompt exceeds this model's maximum context length."
 type Wording = {
   pattern: RegExp
   /**
-   * Patterns for numbers that `pattern` does not match. The number that `before` finds in the text before the match
-   * comes first. The number that `behind` finds after the match comes last.
+   * Patterns for numbers outside the match of `pattern`. `before` searches the text before the match, and its number is
+   * the first argument of `say`. `behind` searches the text after the match, and its number is the last argument.
    */
   before?: RegExp
   behind?: RegExp

@@ -8,9 +8,9 @@ import { sourceOf } from './keyring.ts'
 import { Widths } from './widths.ts'
 
 /**
- * The trouble at a place, as another replica reported it.
- * @property by names the replica, in words for operators
- * @property waitMs until the place is used again; undefined if an operator has disabled the place
+ * The trouble at a place (one account's service of one model), as another replica reported it.
+ * @property by the name of the replica, in words for operators
+ * @property waitMs the time until the place is used again; undefined if an operator has disabled the place
  */
 export type Heard = { by: string; cause: string; waitMs: number | undefined }
 
@@ -20,8 +20,8 @@ const disabled = 'disabled'
 export type PoolMemory = ReturnType<typeof createPoolMemory>
 
 /**
- * Facts about accounts, upstreams and conversations that outlive one configuration (U14). A place is one account's
- * service of one model, named by `placeOf`.
+ * Facts about accounts, upstreams and conversations that outlive one configuration (U14). A place is one upstream
+ * account as it serves one model; `placeOf` makes its name.
  * @param clockMs monotonic. @param random in [0, 1)
  */
 export function createPoolMemory(clockMs: () => number, random: () => number = Math.random) {
@@ -53,7 +53,7 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
     widths: new Widths(clockMs),
     /** The number of cooldowns that this process started, by upstream and then by cause. */
     cooldowns: cooldowns as ReadonlyMap<string, ReadonlyMap<string, number>>,
-    /** Sets the enabled places of a model. Temporary failures may not cool all of them at once (ruling U1). */
+    /** Sets the enabled places of a model. Temporary failures must not cool all of them at once (ruling U1). */
     group(places: readonly string[]): void {
       for (const place of places) groups.set(place, places)
       for (const place of places) {
@@ -75,7 +75,7 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
       return { by, cause, waitMs: cause === disabled ? undefined : waitMs }
     },
     steer,
-    /** Remembers an operator's command. It also applies to places that are added later. */
+    /** Remembers an operator's command, so that it also applies to places that are added later. */
     wish(steering: Steering, meant: Meant): void {
       if (steering !== 'retry') wishes.say(steering === 'disable', meant)
     },
@@ -106,8 +106,8 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
   }
 
   /**
-   * Applies a command that another replica reported. The command applies to all places of the service, also to places
-   * that get another key later.
+   * Applies an operator's command that another replica reported about a place. The command concerns the account and the
+   * model of the place with any key, so it also applies to places that get another key later.
    */
   function noteWish(place: string, isDisabled: boolean): void {
     const service = serviceOf(place)
@@ -119,7 +119,7 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
     }
   }
 
-  /** Counts a cooldown of a place, or a trial of a place that hangs. */
+  /** Counts a cooldown of a place. Also counts a place that is put on trial because its requests hang. */
   function countCooldown(place: string, cause: string): void {
     const causes = findOrMake(cooldowns, serviceOf(place)?.upstream ?? '', () => new Map<string, number>())
     causes.set(cause, (causes.get(cause) ?? 0) + 1)
@@ -183,7 +183,7 @@ export function placeOf(model: Model, upstream: Upstream, route: Route, account:
   ])
 }
 
-/** Returns the service of a place, from a name that `placeOf` made; undefined for the invented names of tests. */
+/** Returns the service in a place's name, which `placeOf` made; undefined for the invented names of tests. */
 function serviceOf(place: string): Service | undefined {
   if (!place.startsWith('[')) return undefined
   const [model, upstream, , , account] = JSON.parse(place) as string[]
@@ -258,7 +258,7 @@ export type Meant = {
   readonly model?: string | undefined
 }
 
-/** One account's service of one model, by name. */
+/** The names of an upstream, of one of its accounts, and of a model that the account serves. */
 type Service = { readonly upstream: string; readonly account: string | undefined; readonly model: string }
 
 /** The maximum number of commands that are remembered. If there are more, the oldest ones are forgotten. */
@@ -274,7 +274,7 @@ export class Wishes {
 
   say(isDisabled: boolean, meant: Meant): void {
     const older = this.#said.filter((one) => !covers(meant, one.meant))
-    // Enabling accounts that are not disabled needs no entry.
+    // A command to enable is remembered only if an older command has disabled some of the same accounts.
     const isNeeded = isDisabled || older.some((one) => one.isDisabled && overlap(one.meant, meant))
     this.#said = isNeeded ? [...older, { isDisabled, meant }].slice(-wishesMax) : older
   }
@@ -284,7 +284,7 @@ export class Wishes {
   }
 }
 
-/** Whether the upstream, account and model of a command include those of another command or of a service. */
+/** Whether the command `meant` applies to a service, or to everything that another command applies to. */
 export function covers(meant: Meant, other: Meant | Service): boolean {
   const { upstream, account, model } = meant
   return (

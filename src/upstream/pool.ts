@@ -28,7 +28,7 @@ export type Search = {
    * The conversation key, scoped to the customer's account. The same key goes to the same upstream account (ruling P6).
    */
   affinity: string | undefined
-  /** A digest of the last sealed item, if there is no key. The account that sealed the item is chosen (ruling U13). */
+  /** Without a conversation key: a digest of the last sealed item. The account that sealed it is used (ruling U13). */
   sealed?: string | undefined
   /**
    * Digests that similar requests share (ruling Y24). They are set if a request has no key and its model has several
@@ -62,7 +62,7 @@ export type ChoiceReason =
   | 'only'
   /** The account answered this conversation before. */
   | 'bound'
-  /** The conversation's key hashes to this account, and nothing else is known. */
+  /** The pool remembers no account for the conversation, so the hash of the conversation's key chose this account. */
   | 'hashed'
   /** The request names no conversation, and the account is one of those to which similar requests go (ruling Y24). */
   | 'alike'
@@ -112,7 +112,7 @@ export type PoolRow = {
   retriesLeft: number
 }
 
-/** A place, which is one account's service of one model, as a target with the facts by which it is chosen. */
+/** One upstream account that serves one model, with the facts by which the pool chooses it. It is called a place. */
 type RankedTarget = {
   readonly target: Target
   readonly id: string
@@ -130,8 +130,8 @@ export type Pool = ReturnType<typeof createPool>
 
 /**
  * Chooses the account and the upstream of a request.
- * @param memory outlives the configuration: a reload keeps health, budgets and conversations (U14)
- * @param keyOf finds keys that change; their owner outlives the configuration too
+ * @param memory health, budgets and conversations; a reload of the configuration keeps this object (U14)
+ * @param keyOf returns the current key of an account, because a key can change while the configuration stays
  */
 export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: PoolMemory, keyOf: KeyFinder = fixedKey) {
   const placesByModel = new Map<Model, readonly RankedTarget[]>()
@@ -156,8 +156,8 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
       )
     },
     /**
-     * Begins an attempt at the target. Report exactly one result to the returned `Stay`. After that, `left` may still
-     * be called.
+     * Begins an attempt at the target. The caller reports exactly one result to the returned `Stay`. After that,
+     * calling `left` is still allowed.
      */
     enter({ target }: ChosenTarget, search: Named, isRetry: boolean): Stay {
       const place = placesByTarget.get(target)!
@@ -201,7 +201,7 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
     },
   }
 
-  /** Lists the places of a model. @param model of the catalog, or of a target */
+  /** Lists a model's places: the accounts that serve it. @param model an entry of the catalog, or a target's model */
   function placesOf(model: Model): readonly RankedTarget[] {
     const found = placesByModel.get(model)
     if (found) return found
@@ -228,7 +228,7 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
     const paths = pathsOf(upstream, served)
     const accounts: readonly (UpstreamAccount | undefined)[] =
       upstream.accounts.length > 0 ? upstream.accounts : [undefined]
-    // The weight is that of the upstream; its enabled accounts that serve the same customers share it.
+    // The weight of the upstream is divided among its enabled accounts that serve the same customers.
     const sharing = (one: UpstreamAccount | undefined) =>
       accounts.filter((other) => other?.isEnabled !== false && isReservedAlike(one, other)).length
     return accounts.map((account) => {
@@ -285,7 +285,7 @@ function chooseAmong(
   const isSlow = ({ usual, health }: RankedTarget) => usual.isSlowAt(form, health.firstBytes)
   const lifeMs = conversation?.isNamed === false ? cacheLifeMs(places[0]!.target.model.profile) : undefined
   const binding = conversation && memory.bindings.find(conversation.name, lifeMs)
-  /** The conversation has no name and is not remembered, so nothing ties it to an account. */
+  /** Whether the conversation has no name and is not remembered. Nothing ties such a conversation to an account. */
   const isFresh = conversation?.isNamed !== true && binding === undefined
   const isLeaving =
     binding !== undefined &&
@@ -296,7 +296,7 @@ function chooseAmong(
   const floor = search.isLast ? furtherPriority(places, tried, isFree) : undefined
   let chosen: RankedTarget | undefined
   let chosenScore = 0
-  /** The place with the highest score of the best priority, even if it cannot be used now. */
+  /** The place with the highest score among those of the best priority, whether or not it can be used now. */
   let home: RankedTarget | undefined
   let homeScore = 0
   for (const place of places) {
@@ -318,8 +318,8 @@ function chooseAmong(
   }
   if (chosen === undefined) return undefined
   // Without a conversation key, the history may have sealed items of any account, and only that account can open its
-  // items. All items are sent except in the last attempt. If they caused a refusal there, no further attempt could
-  // follow.
+  // items. The last attempt leaves out such items, because no further attempt could follow if the upstream refused
+  // them. All other attempts send every item.
   if (isFresh) {
     const why = chosen === home ? 'alike' : 'diverted'
     return { target: chosen.target, why: rank ? why : 'spread', isHome: !search.isLast }
@@ -348,15 +348,14 @@ function movedFor(
 
 /**
  * A conversation by the name under which it is remembered.
- * @property isNamed whether a key or a sealed item gives the name
+ * @property isNamed true if the name comes from a conversation key or from a sealed item
  */
 type Recalled = { name: string; isNamed: boolean }
 
 /**
- * Ranks the places for requests that are alike. In each priority, the first places up to the width keep the rank that
- * the conversation gives them. The others get a far lower score, so they are used only if none of the first places can
- * be used.
- * @returns a function that gives the score of a place outside the width, and undefined for a place inside
+ * Ranks the places for requests that are alike. In each priority, the `width.places` best places keep their scores. The
+ * other places get far lower scores, so they are used only if none of the best places can be used.
+ * @returns a function that gives the lower score of a place; undefined for a place that keeps its score
  */
 function rankBy(width: Width, places: readonly RankedTarget[]): (place: RankedTarget) => number | undefined {
   const name = hashText(width.name)
@@ -375,7 +374,7 @@ function firstOn(places: readonly RankedTarget[]): number {
   return on.filter(({ priority }) => priority === on[0]!.priority).length
 }
 
-/** The factor for the score of a place outside the width. Scores differ by a factor of at most some billions. */
+/** Multiplies the score of a place outside the width. Other scores differ by a factor of some billions at most. */
 const outsideShare = 1e-12
 
 /** Whether the account is on trial and another request is trying it. Then this request goes elsewhere (ruling Y25). */
@@ -410,8 +409,8 @@ function pathsOf({ endpoints }: Upstream, { wire, upstreamModel }: Model): Pick<
 }
 
 /**
- * Returns the name under which a conversation is remembered. It comes from the key, or from the last sealed item whose
- * account is known (U13), or from the beginning of the request (Y24).
+ * Returns the name under which a conversation is remembered. It is the conversation key of the request. Without a key,
+ * it is the last sealed item whose account is known (U13), or else the beginning of the request (Y24).
  */
 function recall({ bindings }: PoolMemory, model: Model, { affinity, sealed, likeness }: Named): Recalled | undefined {
   const isKnown = affinity !== undefined || (sealed !== undefined && bindings.find(nameOf(model, sealed)))
@@ -462,8 +461,8 @@ function furtherPriority(
 }
 
 /**
- * Returns the error for the case that all enabled accounts cool. The error is `capacity` if any of them lacks capacity.
- * The client's wait is then the shortest of these accounts' waits (U1, R6).
+ * Returns the error for the case that all enabled accounts are cooling down. The error is `capacity` if any of them
+ * lacks capacity. The client's wait is then the shortest wait of the accounts that lack capacity (U1, R6).
  */
 function outlookOf(places: readonly RankedTarget[]): Outlook {
   let tell: Outlook['tell'] = 'account'
@@ -505,7 +504,7 @@ type StayParts = {
   places: readonly RankedTarget[]
   conversation: string | undefined
   likeness: Likeness | undefined
-  /** Whether conversations are remembered. They are remembered only if the model has several accounts. */
+  /** Whether the pool remembers the account of a conversation. It does so only if the model has several accounts. */
   isRemembered: boolean
   memory: PoolMemory
   isRetry: boolean
@@ -546,22 +545,22 @@ export class Stay {
     if (conversation !== undefined) memory.bindings.answered(conversation, place.id, isUnsealed, this.#isSlow)
   }
 
-  /** Remembers the item that the answer sealed last, to recognize its conversation. @param isUnsealed see `succeeded` */
+  /** Remembers the answer's last sealed item, which identifies the conversation. @param isUnsealed see `succeeded` */
   continuesAs(sealed: string, isUnsealed: boolean): void {
     const { memory, place, isRemembered } = this.#parts
     if (isRemembered) memory.bindings.answered(nameOf(place.target.model, sealed), place.id, isUnsealed, false)
   }
 
   /**
-   * Reports that the model refused the request because the request is faulty. So the account works. But its answer has
-   * no sealed item that the conversation could bring back.
+   * Reports that the model refused a faulty request, so the account works. The account is not remembered for the
+   * conversation, because a refusal has no sealed item that the client could send back.
    */
   refused(): void {
     this.#parts.place.health.firstBytes.answered(this.#wait)
     if (!this.#isTold) this.#noteWell()
   }
 
-  /** Reports a failure. @returns false if the failure does not count, because another request has failed here before */
+  /** Reports a failure. @returns false if this request was reported before, or if another request failed before it */
   failed(verdict: Verdict, cause: string, retryAfterSeconds: number | undefined): boolean {
     const { health, usual, target } = this.#parts.place
     health.firstBytes.left(this.#wait, usual)

@@ -2,7 +2,7 @@
 const topDomains =
   'com|net|org|edu|gov|info|biz|io|ai|dev|cloud|tech|run|systems|network|host|online|site|xyz|internal|local|lan|svc|cluster|app|co|eu|us|uk|de|fr|jp|cn'
 
-/** Matches a host by its last label, whatever precedes it. */
+/** Matches the end of a host name: the dot and the top-level domain, whatever precedes them. */
 export const hostName = new RegExp(`(?<=[a-z0-9-])\\.(?:${topDomains})\\b`, 'i')
 
 /**
@@ -27,7 +27,7 @@ export const revealing: readonly RegExp[] = [
   /\b(?:AIza|AKIA|ASIA|ya29\.|hf_|r8_|nvapi-|pplx-|csk-|fw_)[\w-]{8}/,
   // Accounts, organisations, projects, deployments and requests by id.
   /\b(?:org|proj|acct|project|organization|deployment|subscription|tenant|workspace|account|req|request|user)[-_ ][A-Za-z-]{0,32}\d[\w-]{3}/i,
-  // Short ids: a digit anywhere in six characters, or capitals among small letters.
+  // Short ids of at least six characters. They have a digit, or a capital after a small letter.
   /\b(?:org|proj|acct|req|user|ws|wrkspc)[-_](?=[A-Za-z]{0,32}\d)\w{6}/i,
   /\b(?:org|proj|acct|req|user|ws|wrkspc)[-_](?=\w{0,32}[a-z][A-Z])\w{6}/,
   /\b(?:org|proj|acct|project|organization|deployment|subscription|tenant|workspace|account|req|request)[-_ ]id\b/i,
@@ -39,7 +39,7 @@ export const revealing: readonly RegExp[] = [
   /\b(?:east|west|north|south|central|sweden|france|germany|japan|korea|norway|uk|canada|brazil|australia|switzerland){1,3}(?:us|europe|asia|central|east|west|north|south)\d?\b/i,
   // Providers and serving software.
   /\b(?:anthropic|openai|azure|aws|amazon|bedrock|vertex|google|gemini|deepseek|mistral|groq|together[. ]?(?:ai|computer)|fireworks|openrouter|xai|x\.ai|moonshot|dashscope|alibaba|cohere|cloudflare|nvidia|vllm|sglang|ollama|llama\.cpp|litellm|triton|tensorrt|nginx|envoy|istio|tgi|simulator)\b/i,
-  // File paths, except for pointers into the request.
+  // File paths. Pointers to members of the request (`/messages/…`) do not count.
   /(?:^|[\s"'`(=[<,])\/(?!(?:messages|input|tools)\/)[\w.-]{1,255}\/[\w.-]/,
   /[A-Z]:\\/,
   // Traces of a crashed program, and names of its files.

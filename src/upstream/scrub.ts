@@ -8,11 +8,11 @@ const searchedCharactersMax = 1_000
 /** The most ids of one text that are looked for in the request. In a request of 5 MB, one search may take 20 ms. */
 const searchesMax = 3
 
-/** A name with fewer characters and no digit may be an ordinary word. */
+/** A shorter name without digits may be an ordinary word. `findName` then looks at its surroundings. */
 const tellingCharactersMin = 6
 
 /**
- * Matches ids that clients know, by the prefix of the id. They are ids of calls and items, from vendors and compatible
+ * Matches ids that clients know, by their prefix. These are ids of calls and items, made by vendors and by compatible
  * servers.
  */
 const clientId =
@@ -104,7 +104,7 @@ function* findStanding(text: string, name: string): Iterable<number> {
   }
 }
 
-/** Finds a path that we serve. After a host name, the path belongs to another server. */
+/** Finds a path of ours in a text. A path after a host name does not count, because it belongs to another server. */
 function* findPath(text: string, path: string): Iterable<number> {
   for (const at of findWhole(text, path)) {
     const behind = at + path.length
@@ -129,12 +129,12 @@ const opening = 'litellm.'
 /** Separates LiteLLM's names of a failure (`litellm.BadRequestError: OpenAIException - `) from its text. */
 const colon = 'Exception - '
 
-/** The text that LiteLLM appends to the other server's text. It names LiteLLM's model and settings. */
+/** Matches the text about its own model and settings that LiteLLM appends to the text of the other server. */
 const addition = /\nmodel=|\n\nLiteLLM: |\. Received Model Group=/
 
 /**
- * Extracts the text of a server from the text of a proxy before that server (LiteLLM). The proxy's text names the proxy
- * and the proxy's provider, so it could not be shown. Any other text is returned unchanged.
+ * Returns the text of the server behind a proxy (LiteLLM), if the proxy's text contains that text. The proxy's text
+ * could not be shown, because it names the proxy and the proxy's provider. Any other text is returned unchanged.
  */
 function unwrap(text: string): string {
   const at = text.startsWith(opening) ? text.indexOf(colon) : -1
@@ -162,7 +162,7 @@ function* findWhole(text: string, phrase: string): Generator<number> {
   }
 }
 
-/** Replaces the text at the given places. @param length of the replaced text at each place */
+/** Replaces the text at the given places. @param length the length of the old text, equal at all places */
 function replaceAt(text: string, places: Iterable<number>, length: number, instead: string): string {
   let replaced = ''
   let from = 0
@@ -173,7 +173,7 @@ function replaceAt(text: string, places: Iterable<number>, length: number, inste
   return replaced + text.slice(from)
 }
 
-/** Like `toLowerCase`, but every character keeps its position. `toLowerCase` makes two characters of a few capitals. */
+/** Like `toLowerCase`, but every character keeps its position. `toLowerCase` turns a few capitals into two each. */
 function lowerCase(text: string): string {
   const lowered = text.toLowerCase()
   return lowered.length === text.length ? lowered : text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())

@@ -127,7 +127,7 @@ export type ConnectionLimits = { connectMs: number; headerBytesMax: number }
 export type ConnectionTerms = ConnectionLimits & ConnectionWatch
 
 /**
- * The moment at which bytes came that no request had asked for (ruling Y14). `idle`: on an idle connection.
+ * Says when the upstream sent bytes that no request had asked for (ruling Y14). `idle`: on an idle connection.
  * `behind_answer`: after the end of an answer. `before_sent`: a successful answer was complete before its request was
  * sent. `timeout`: a 408 that closes a kept connection just after a request was sent (RFC 9110 15.5.9).
  */
@@ -139,13 +139,13 @@ export type ConnectionWatch = {
   clockMs(): number
   /** Called with an exception that a bug of the gateway caused while bytes were read. */
   reportBug(bug: Error): void
-  /** Called once for each connection with unasked bytes, after all idle connections of the upstream were closed. */
+  /** Called once for each connection that got unrequested bytes, after the upstream's idle connections were closed. */
   onUnasked(upstream: string, place: UnaskedPlace): void
   /** Called with the `Date` of each answer that has one (ruling Y15). @param host with its port */
   onDate?(host: string, date: string): void
 }
 
-/** A request on its connection, until its answer has ended. */
+/** A request under way to an upstream, until its answer has ended. */
 export interface Flight {
   /** Closes the connection. The listener is not called any more. */
   abort(): void

@@ -10,16 +10,16 @@ import {
 import { type EventFrame, EventFrames, frameType } from '../clouds/event-frames.ts'
 import type { Flight, ResponseHeaders, TransportFault, UpstreamListener } from './target.ts'
 
-/** An answer that breaks off is passed on as far as it came. Its content shows whether it is complete. */
+/** If a compressed answer breaks off, its content so far is passed on. The content shows whether it is complete. */
 const asFarAsItCame = { finishFlush: constants.Z_SYNC_FLUSH }
 
-/** A frame with a larger window is refused before it takes memory; HTTP allows 8 MB (RFC 9659 3). */
+/** Limits the window of a frame to 8 MB, as HTTP does (RFC 9659 3). A larger one is refused before it takes memory. */
 const zstd = {
   finishFlush: constants.ZSTD_e_flush,
   params: { [constants.ZSTD_d_windowLogMax]: 23 },
 }
 
-/** Decompressors by content coding (RFC 9110 8.4.1, RFC 7932, RFC 9659). @param first octet of the body */
+/** Decompressors by content coding (RFC 9110 8.4.1, RFC 7932, RFC 9659). @param first the first byte of the body */
 const codings = new Map<string, (first: number) => Transform>([
   ['gzip', () => createGunzip(asFarAsItCame)],
   ['x-gzip', () => createGunzip(asFarAsItCame)],
@@ -29,10 +29,10 @@ const codings = new Map<string, (first: number) => Transform>([
 ])
 
 /**
- * Whether `deflate` data has no zlib header, as some servers send it. The first byte of a header has the method 8. Text
- * that is not compressed mostly fails when it is read as data without a header. But text that begins with `{`, `[` or
- * `:` may be decoded to noise (fixed codes, RFC 1951 3.2.6). So such text is read as data with a header, and this
- * fails.
+ * Whether `deflate` data has no zlib header, as some servers send it. In a header, the low half of the first byte is 8
+ * (the method). Some servers send text without compressing it. Mostly this text fails when it is read as data without
+ * a header. But text that begins with `{`, `[` or `:` may be decoded to noise (fixed codes, RFC 1951 3.2.6). So such
+ * text is read as data with a header, which always fails.
  */
 function isUnframed(first: number): boolean {
   return (first & 0x0f) !== 8 && !'{[:'.includes(String.fromCharCode(first))
@@ -63,7 +63,7 @@ export class Unpacking implements UpstreamListener, Flight {
   }
 
   /**
-   * Attaches the flight whose answer this listener gets.
+   * Attaches a flight (a request under way), whose answer this listener gets.
    * @returns this object, through which the caller controls the flight
    */
   over(flight: Flight): Flight {
@@ -153,9 +153,9 @@ export class Unpacking implements UpstreamListener, Flight {
 }
 
 /**
- * Extracts the event stream from a stream of Amazon's event frames, for the listener of a flight. An exception becomes
- * an `error` event of the messages wire, with the name of the exception as its type. The answer ends at a wrong
- * checksum, and if the stream ends within a frame.
+ * Extracts the event stream from a stream of Amazon's event frames, and passes it to the listener of a flight (a
+ * request under way). An exception becomes an `error` event of the messages wire, with the name of the exception as its
+ * type. A wrong checksum ends the answer with a fault, and so does a stream that ends within a frame.
  */
 class Unframing implements UpstreamListener {
   readonly #frames = new EventFrames()
@@ -213,8 +213,8 @@ function eventOf({ headers, payload }: EventFrame): string {
 }
 
 /**
- * Makes an error event. An exception of a model has the model's status and text (botocore 1.44.8,
- * `ModelStreamErrorException`).
+ * Makes an error event. If the model itself has failed, `originalStatusCode` and `originalMessage` have its status and
+ * text (botocore 1.44.8, `ModelStreamErrorException`).
  */
 function errorOf(name = '', { message, originalStatusCode: status, originalMessage }: Record<string, unknown>): string {
   const type = name.charAt(0).toUpperCase() + name.slice(1)

@@ -8,7 +8,7 @@ export type Verdict = {
   tell: 'rejected' | 'capacity' | 'account' | 'broken'
   /** The accounts that may be tried next if the client has seen nothing: any account, any other account, or none. */
   elsewhere: 'any' | 'another' | 'nobody'
-  /** Whether the account cools: now, after repeated failures, or not for this failure. */
+  /** When the account gets a cooldown: at once, after repeated failures, or not for this failure. */
   cool: 'now' | 'repeated' | 'no'
   /** Replaces the cause in the log if an operator must act. */
   alarm?: 'upstream_model_not_found' | `upstream_account_${AccountTrouble}`
@@ -23,7 +23,7 @@ export type Failure = {
   /** The cause for the log, in fixed words without upstream text. */
   cause: string
   retryAfterSeconds?: number | undefined
-  /** `retryAfterSeconds` is the shortest wait of all entries of a chain. Clients get it with any status (ruling Y23). */
+  /** Whether `retryAfterSeconds` is the shortest wait in a chain. Clients then get it with any status (ruling Y23). */
   isOfChain?: boolean
   /** A reused connection was reset before any byte came, so that nothing was processed. */
   isReuseRace?: boolean
@@ -31,8 +31,8 @@ export type Failure = {
 
 /**
  * Returns the facts of an attempt whose answer has failed.
- * @param said the cause if the model itself reported an error. An answer that broke off or is unreadable has another
- *   cause
+ * @param said the cause to use if the model itself reported an error. For a broken or unreadable answer, the cause
+ *   follows from the fault
  */
 export function failureOf(fault: Fault, said: string): Failure {
   const { kind, unread } = fault
@@ -55,7 +55,7 @@ const overloaded: Verdict = { tell: 'capacity', elsewhere: 'another', cool: 'rep
 const passing: Verdict = { tell: 'broken', elsewhere: 'another', cool: 'repeated' }
 /** The server closed a connection that had been idle too long. That says nothing against the account. */
 const race: Verdict = { tell: 'broken', elsewhere: 'any', cool: 'no' }
-/** The answer broke off after its head. The model has then worked, and may be paid for it. */
+/** The answer broke off after its head. The model has worked until then, so the provider may charge for it. */
 const cut: Verdict = { tell: 'broken', elsewhere: 'nobody', cool: 'repeated' }
 /** Our path or model name is wrong, or the answer is invalid. Another account would give the same result. */
 const ours: Verdict = { tell: 'broken', elsewhere: 'nobody', cool: 'no' }
@@ -80,7 +80,7 @@ const byStatus = new Map<number, Verdict>([
   [529, overloaded],
 ])
 
-/** Verdicts by cause, for attempts without a status. A cause that is not listed is `ours`. */
+/** Verdicts for attempts that got no status, by the cause. A cause that is not listed has the verdict `ours`. */
 const byCause = new Map<string, Verdict>([
   ['upstream_connect', passing],
   ['upstream_dns', passing],
@@ -133,7 +133,7 @@ export function isStale({ fault }: Failure): boolean {
 /** The text by which servers report an unknown model with status 400 (LiteLLM). */
 const unknownModel = 'invalid model name passed in model='
 
-/** Judges a failed attempt. The same account is tried again only after a close that crossed the request (U1). */
+/** Judges a failed attempt. The same account is tried again only after a reused connection was reset (U1). */
 export function judge({ fault, cause, isReuseRace }: Failure, model: JudgedModel): Verdict {
   if (isReuseRace) return race
   const isHttp = cause === `upstream_${fault.status}`

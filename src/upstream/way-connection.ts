@@ -21,7 +21,7 @@ import {
 } from './target.ts'
 import { faultOfProxy, judgeTransport, raceMs } from './transport-fault.ts'
 
-/** The way that a connection belongs to. */
+/** The way (all connections to one origin) that owns a connection. */
 export interface ConnectionHost {
   /** The upstream's name, for reports. */
   readonly name: string
@@ -33,12 +33,10 @@ export interface ConnectionHost {
    */
   readonly isForwarded: boolean
   readonly terms: ConnectionTerms
-  /** Takes a connection that is free for another request. */
+  /** Takes back a connection that is now free for another request. */
   giveBack(connection: WayConnection): void
   forget(connection: WayConnection): void
-  /**
-   * Closes all idle connections, after a connection that looked alive was found dead. They have been idle for longer.
-   */
+  /** Closes all idle connections. If a more recently used connection is dead, these are probably dead too. */
   dropIdle(): void
 }
 
@@ -56,8 +54,8 @@ const keptMsMax = 600_000
  */
 const marginMs = 2_000
 /**
- * A connection rests after each answer, so that late bytes come while no request waits (ruling Y14). It rests as long
- * as the slowest of its last answers took to its first byte. Times in ms.
+ * After each answer, a connection rests (it gets no request), so that late bytes are noticed (ruling Y14). The rest is
+ * as long as the slowest first byte of its last `restAnswers` answers, within these limits in ms.
  */
 const restAnswers = 8
 const restMsMin = 1
@@ -78,7 +76,7 @@ export class WayConnection implements Carrier {
   #flight: WayFlight | undefined
   /** How the body ends; undefined while a head is awaited. */
   #body: BodyEnd | undefined
-  /** Whether the body is whole. If reading is paused, the request learns this only when it resumes. */
+  /** Whether the whole body has arrived. While reading is paused, the request does not learn this until it resumes. */
   #isWhole = false
   /** Bytes that are not read yet. They are a part of a head, or wait until a paused flight resumes. */
   #ahead: Buffer | undefined
@@ -128,13 +126,13 @@ export class WayConnection implements Carrier {
     this.#socket.destroy()
   }
 
-  /** Pauses the body. A head is passed on even if the flight is paused. */
+  /** Pauses reading once the answer's body has begun. Its head is passed on even if the request has paused. */
   pause(): void {
     if (this.#body !== undefined) this.#socket.pause()
   }
 
   resume(): void {
-    // A listener may resume while this connection calls it. Reading then continues without this call.
+    // A listener may call `resume` while bytes are being read. The reading then goes on by itself.
     if (!this.#isReading) this.#goOn()
     if (this.#flight?.isPaused !== true) this.#socket.resume()
   }
@@ -219,7 +217,7 @@ export class WayConnection implements Carrier {
           ? this.#readHead(flight, bytes, at, isShared)
           : this.#readBody(flight, bytes, at, isShared)
       if (this.#isWhole && at < bytes.length) {
-        // The answer before these bytes is complete nevertheless.
+        // The answer is complete, and counts although unasked bytes follow.
         this.#noteUnasked('behind_answer')
         at = bytes.length
       }
@@ -281,7 +279,7 @@ export class WayConnection implements Carrier {
     }
     this.#keptMs = keptMsOf(fields.get('keep-alive'))
     this.#status = status
-    // An interim response is not the first byte of the answer.
+    // The time to the first byte is noted only here, because an interim response (1xx) does not count.
     this.#firstByteMs[this.#served % restAnswers] = this.#waitedMs
     this.#isWhole = typeof this.#body === 'object' && 'left' in this.#body && this.#body.left === 0
     const date = this.#host.terms.onDate && fields.first('date')
@@ -327,8 +325,8 @@ export class WayConnection implements Carrier {
     this.restedAtMs = this.#idleSinceMs + restMs
     if (!this.#keepsAlive || flight.isOver || restMs > restMsMax || restMs >= this.#keptMs) this.destroy()
     else if (this.isSent) this.#host.giveBack(this)
-    // If bytes are still unsent, the server has stopped reading, so the next request would wait. With TLS, Node knows
-    // only in a later phase of the event loop which bytes were sent.
+    // If bytes are still unsent, the server has stopped reading, and the next request would wait. So the connection is
+    // closed. With TLS, Node knows only in a later phase of the event loop which bytes were sent.
     else
       setImmediate(() => {
         if (mayBeForeign && !this.isSent) this.#noteUnasked('before_sent')
@@ -380,7 +378,7 @@ export class WayConnection implements Carrier {
     this.#flight = undefined
     const unheardMs = this.#served > 0 && !this.#isHeard ? this.#waitedMs : undefined
     const fault = error instanceof ProxyRefusal ? faultOfProxy(error) : judgeTransport(error, unheardMs)
-    // If the flight was given up, the gateway itself has closed the connection.
+    // If the flight was given up, the gateway closed the connection itself. This does not mean that idle ones are dead.
     if (fault.isReuseRace && !flight.isOver) this.#host.dropIdle()
     flight.fail(fault, error)
   }

@@ -3,31 +3,31 @@ import { cacheLifeMs } from '../catalog/profile.ts'
 import type { Likeness } from '../inference/likeness.ts'
 
 /**
- * At most this many rates of preambles and lists of tools are kept for each model. The rate that was unused for longest
- * is removed first.
+ * The most rates (recent input tokens) that are kept for each model. Each preamble and each list of tools has a rate.
+ * The rate that was unused for longest is removed first.
  */
 const ratesMax = 10_000
 
-/** The time in which a rate falls to 1/e, in ms. A model's rates are used once it has had requests for this long. */
+/** An unused rate falls to 1/e in this time, in ms. Rates count only after the model has had requests for this long. */
 const decayMs = 60_000
 
 /**
- * A preamble gets one more place when each of its places would get this fraction of the mean input of a place. In
- * simulations with 1, the cached share of the input is 0.3 % higher. But the busiest account then has 1.77 times the
- * mean, not 1.6 times.
+ * A place is one account that serves the model. A preamble gets so many places that each of them gets at most this
+ * fraction of a place's mean input. In simulations with 1, the cached share of the input is 0.3 % higher. But the
+ * busiest account then has 1.77 times the mean, not 1.6 times.
  */
 const fullShare = 0.72
 
-/** A sum of recent input tokens, in which a token counts less the longer ago it came. */
+/** A sum of recent input tokens. The older a token is, the less it counts. */
 class Rate {
   #tokens = 0
   #atMs: number
-  /** Until this time the preamble has one more place, because one of its places was full. */
+  /** Until this time the preamble has one more place (a model at an account), because one place was full. */
   wideUntilMs = 0
   /**
-   * The preamble by which places are ranked, usually the preamble of this rate. In a model's first minute, a new
-   * preamble takes the first preamble with the same list of tools instead. It takes its own preamble after it has been
-   * unused for longer than the prompt cache lives.
+   * The preamble by which places are ranked, usually that of this rate. A preamble that is new in a model's first
+   * minute takes the first preamble with the same list of tools instead. After a pause that is longer than the life of
+   * the prompt cache, it takes its own preamble.
    */
   name = ''
 
@@ -51,13 +51,13 @@ class Rate {
 
 type ModelRates = { sinceMs: number; all: Rate; alike: Map<string, Rate> }
 
-/** How many places get the requests with one preamble. @property name the digest by which the places are ranked */
+/** The number of upstream accounts for requests with one preamble. @property name the digest that ranks the accounts */
 export type Width = { name: string; places: number }
 
 /**
- * Decides how many places get the requests with one preamble (leading instructions, ruling Y24). One place is best,
- * because there the prompt cache has the preamble. Further places get such requests only if the requests' share of the
- * model's input requires it. The rates count the requests of this process, and they are not stored.
+ * Decides how many upstream accounts (places) get the requests with one preamble (leading instructions, ruling Y24).
+ * One place is best, because its prompt cache then has the preamble. A preamble with a large share of the model's input
+ * gets further places. The rates count the requests of this process, and they are not stored.
  */
 export class Widths {
   readonly #models = new Map<string, ModelRates>()
@@ -69,10 +69,11 @@ export class Widths {
   }
 
   /**
-   * Counts a request of a model. A new preamble has the width of its list of tools. A preamble that changes with each
-   * request is always new.
+   * Counts a request of a model. In the model's first minute, the width is one place. After that, it follows from the
+   * rate of the preamble. A new preamble has the width of its list of tools. A preamble that changes with each request
+   * is always new.
    * @param places the number of places of the model
-   * @returns the width of the request's preamble. Rates decide it only after the first minute of the model
+   * @returns the width of the request's preamble
    */
   count(
     { entryId, profile }: Pick<Model, 'entryId' | 'profile'>,
@@ -96,7 +97,7 @@ export class Widths {
     return { name: own.name, places: Math.min(places, wide) }
   }
 
-  /** Gives requests with this preamble one more place for a minute, because one of its places was full. */
+  /** Gives this preamble's requests one more place (account) for a minute, because one of their places was full. */
   full(model: string, { preamble }: Likeness): void {
     const nowMs = this.#clockMs()
     this.#rateOf(this.#ratesOf(model, nowMs), preamble, nowMs).wideUntilMs = nowMs + decayMs

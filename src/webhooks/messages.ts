@@ -7,17 +7,15 @@ import type { Gateway } from '../gateway/gateway.ts'
 import { randomText } from '../ids.ts'
 import type { PoolRow } from '../upstream/pool.ts'
 
-/**
- * A webhook before it is signed. Messages with the same id have the same content, except for names that were changed.
- */
+/** A message to webhooks before it is signed. Messages with the same id differ only in names that were changed. */
 export type WebhookMessage = {
   id: string
   event: WebhookEvent
   atMs: number
   data: Readonly<Record<string, unknown>>
   /**
-   * For a configured `credit_low`: the limit below which the balance fell. Only receivers with this limit get the
-   * message.
+   * For a `credit_low` about a limit of the configuration: this limit, below which the balance fell. Only receivers
+   * with the same limit get the message.
    */
   belowNanos?: bigint | undefined
 }
@@ -26,7 +24,7 @@ export function bodyOf({ event, atMs, data }: WebhookMessage): string {
   return JSON.stringify({ type: event, timestamp: new Date(atMs).toISOString(), data })
 }
 
-/** Makes a message from a stored warning, and adds to its ids the names that operators know. */
+/** Makes a message from a stored warning. The message has the warning's ids, and the names that operators know. */
 export async function messageOf(warning: StoredWarning, books: Books): Promise<WebhookMessage> {
   const { id, event, atMs, data } = warning
   const text = (name: string) => String(data[name])
@@ -80,7 +78,7 @@ export function watchIncidents({ snapshots, ledger, nowMs }: WatchedGateway, clo
   let incidents = 0
   return look
 
-  /** @returns the incidents that have begun since the last look */
+  /** Looks for incidents. @returns a message for each incident that has begun since the last look */
   function look(): WebhookMessage[] {
     const begun: WebhookMessage[] = []
     const { pool, config } = snapshots.current

@@ -66,7 +66,7 @@ function resultOf(status: number): SendResult {
 /** The most messages that wait for a receiver, including the one being sent. This many can be sent within `leaseMs`. */
 const waitingMax = 10
 
-/** If too many messages wait for a receiver, another message is offered again after this time, in ms. */
+/** A message that comes while too many messages wait for its receiver is offered again after this time, in ms. */
 const behindMs = 5_000
 
 /**
@@ -85,8 +85,8 @@ export class Lane {
   }
 
   /**
-   * Sends a message in its turn. @returns the result, or the time after which to offer the message again if too many
-   * wait
+   * Sends a message after the messages that wait already. If too many wait, sends nothing.
+   * @returns the result; or, if nothing was sent, the time after which to offer the message again
    */
   enter<T>(tell: () => Promise<T>): Promise<T> | { comeInMs: number } {
     const nowMs = this.#clockMs()

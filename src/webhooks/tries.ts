@@ -18,7 +18,7 @@ export type Tries = {
 
 type Left = { count: number; dueMs: number }
 
-/** The progress of a message. @property afterMs the time until the next try at any of the receivers, in ms */
+/** The state of a message after tries. @property afterMs the time until the next try at any of its receivers, in ms */
 export type Next = { tries: Tries; afterMs: number }
 
 /** Pauses between tries at a receiver, in ms. The last pause repeats. */
@@ -84,7 +84,7 @@ export class Telling {
     this.#left[name] = left
   }
 
-  /** @returns the progress and the time of the next try; undefined if no receiver is left */
+  /** Returns the progress, and the time until the next try at one of these receivers. Undefined if none needs a try. */
   nextOf(names: readonly string[], nowMs: number): Next | undefined {
     const waiting = names.filter((name) => !this.isOver(name))
     if (waiting.length === 0) return undefined

@@ -16,8 +16,8 @@ export type Webhooks = {
   list(): WebhookState[]
   families: readonly Family[]
   /**
-   * Called before serving. Stores which warnings are wanted. If storing fails, the promise still resolves, and every
-   * later look tries to store them.
+   * Called before serving. Stores which warnings the receivers want. If storing fails, the promise still resolves, and
+   * every later `look` tries again.
    */
   begin(): Promise<void>
   /** Looks for due messages now, in addition to the look of every second. Resolves when all due messages were tried. */
@@ -39,7 +39,7 @@ type WebhookParts = {
 }
 
 /**
- * The average time between two looks, in ms. It varies at random. Otherwise the same server would always look first.
+ * The average time between two looks for due messages, in ms. It is random, or the same server would always be first.
  */
 const lookMs = 1_000
 
@@ -66,7 +66,7 @@ type Receiver = Webhook & {
 
 type Queued = { message: WebhookMessage; tries: Tries; dueMs: number }
 
-/** Stores the progress of a message. It is called with undefined, to delete the message, if no receiver is left. */
+/** Stores the progress of a message. If no receiver is left, `next` is undefined, and the message is deleted. */
 type Keep = (next: Next | undefined) => Promise<void>
 
 export function openWebhooks({ config, ...parts }: WebhookParts): Webhooks {
@@ -85,7 +85,7 @@ class Teller implements Webhooks {
   readonly #watched: Watched
   readonly #sender: ReturnType<typeof createSender>
   readonly #findIncidents: () => WebhookMessage[]
-  /** Messages about incidents of this process, which are not in the store. */
+  /** The waiting messages about incidents of this process. They are only in memory, not in the store. */
   #queue: Queued[] = []
   /** The messages that are being sent, by id. */
   readonly #tellings = new Map<string, Promise<void>>()
@@ -321,7 +321,7 @@ class Teller implements Webhooks {
   }
 }
 
-/** Compares ages, the oldest first. So receivers get messages in the order of their events. */
+/** Compares the ages of two messages. The oldest comes first, so receivers get messages in the order of events. */
 function compareAges(one: StoredWarning, other: StoredWarning): number {
   return one.atMs - other.atMs || (one.id < other.id ? -1 : 1)
 }

@@ -50,7 +50,7 @@ export type ClientHalf = {
   /** The HTTP status for a WebSocket probe of the path. It makes agents switch to HTTP at once (ruling R3). */
   probeStatus?: number
   envelope(facts: ErrorFacts, requestId: string): string
-  /** Counts the tokens of a request without asking a model; served at its own path (spec 4.2). */
+  /** Serves the wire's path for counting tokens (spec 4.2). The gateway counts them without asking a model. */
   counter?: { path: string; countTokens(body: Record<string, unknown>): number }
   /** Whether streaming clients parse a call's arguments to an object (ruling Y5). */
   streamsObjects?: true
@@ -73,13 +73,13 @@ export type ClientHalf = {
 
 /** The model's side of a wire. The functions are pure and never await. */
 export type ModelHalf = {
-  /** The names of this wire's request fields, as its models use them in refusals. */
+  /** The field names of this wire that a model's refusals mention. They are translated for clients of other wires. */
   speech: WireSpeech
   /** The request fields with a single value that models of the wire accept. */
   scalars: readonly ScalarRow[]
   /**
-   * The fates of the fields of each client's wire on this wire. Present only if no client speaks this wire, because the
-   * tables of the clients' wires then have no column for it.
+   * The fates (carried, dropped and so on) of the fields of each client's wire, if the model has this wire. Present
+   * only if no client speaks this wire, because the tables of the clients' wires then have no column for it.
    */
   fates?: Readonly<Record<ClientWire, Readonly<Record<string, NotedFate>>>>
   /** Makes the headers that carry an upstream's key, or a signature made with the key. */
@@ -88,7 +88,7 @@ export type ModelHalf = {
   versionHeaders?: VersionHeaders
   /** Whether models sign their reasoning, and want the signature back in the next turn (ruling T7). */
   signsReasoning: boolean
-  /** Encodes a request for a model. @throws GatewayError 400 naming a client's field that it cannot express */
+  /** Encodes a request for a model. @throws GatewayError 400 naming a client's field that this wire cannot express */
   encodeRequest(request: InferenceRequest, model: Model): EncodedRequest
   /**
    * Creates a decoder for one answer of a model. `end()` means that the upstream closed the connection cleanly. The
@@ -99,7 +99,7 @@ export type ModelHalf = {
   createDecoder(profile: Profile, onAnswer?: OnAnswer, toolNames?: ReadonlySet<string>): Decoder
 }
 
-/** The facts for the checks of every request of a client's wire, whatever the model's wire (ruling R10). */
+/** The facts for those checks of a client's request that do not depend on the model's wire (ruling R10). */
 export type RequestFacts = WireSpeech & {
   /** The top-level field of the conversation, and its allowed types in words. */
   conversation: { field: string; kinds: string; mayBeText: boolean }
@@ -130,7 +130,7 @@ export type Native = {
 export type Sealing = {
   /** A quick check. False means that the body surely has no sealed part. */
   mayBeIn(body: Buffer): boolean
-  /** Removes the sealed parts from an adapted body. @returns undefined if the body has no sealed part */
+  /** Removes the sealed parts from a body of `adaptRequest`. @returns undefined if the body has no sealed part */
   remove(body: Buffer): Buffer | undefined
   /** A digest of the last sealed part. No two conversations share it. @returns undefined if there is no sealed part */
   lastIn(body: Buffer): string | undefined
@@ -178,7 +178,7 @@ export type EncodedRequest = {
 
 /** The facts that an encoder knows before the first event. They are constant for the whole answer. */
 export type AnswerHead = {
-  /** The seed of all ids that the gateway makes for the answer, so that stream and JSON agree (R-ID). */
+  /** The seed of all ids that the gateway makes for the answer. A stream and a JSON answer have the same ids (R-ID). */
   requestId: string
   modelId: string
   /** The creation time of the answer, in Unix seconds. */

@@ -18,8 +18,8 @@ export type ExportProvider = (typeof exportProviders)[number]
 export const tokenKinds = ['input', 'cache_read', 'cache_write', 'output'] as const
 
 /**
- * Tokens by kind. If an export has only one count for the whole prompt, `input` is that count. The counts of the ledger
- * are then added up in the same way.
+ * Token counts by kind. If an export has only one count for the whole prompt, `input` is that count. The ledger's
+ * counts of the prompt are then added up too.
  */
 export type KindCounts = Record<(typeof tokenKinds)[number], number>
 
@@ -45,7 +45,7 @@ export function isRefund({ tokens, requests = 0 }: ExportRow): boolean {
 }
 
 type ExportFormat = {
-  /** Whether the export has one count for the whole prompt. */
+  /** Whether the export counts all tokens of a prompt together, with those read from or written to a cache. */
   isWhole: boolean
   /** Reads the text of an export. @throws Error with a message for the person whose file it is */
   read(text: string): ExportRow[]
@@ -77,7 +77,7 @@ export const exportFormats: Record<ExportProvider, ExportFormat> = {
         const counts = [count(row['uncached_input_tokens']), count(row['cache_read_input_tokens']), write] as const
         const span = { fromMs: moment(bucket['starting_at']), untilMs: moment(bucket['ending_at']) }
         if (row['amount'] !== undefined) return { ...span, ...charged(row, row['amount'], centNanos) }
-        // The older report does not count requests.
+        // Anthropic's older report does not count requests.
         const requests = typeof row['requests'] === 'number' ? count(row['requests']) : undefined
         return { ...span, ...sharedBy(row, ...counts), requests }
       }),
@@ -102,8 +102,8 @@ export const exportFormats: Record<ExportProvider, ExportFormat> = {
 }
 
 /**
- * Returns the rows of all pages, each with its bucket. A bucket with `usage` or `cost` is itself one row. The names of
- * this row are in the bucket's `group`.
+ * Returns the rows of all pages, each with its bucket. A bucket with a member `usage` or `cost` has only one row. That
+ * row consists of this member and of the names in the bucket's `group`.
  */
 function eachResult(text: string): { bucket: ExportObject; row: ExportObject }[] {
   const rowsOf = ({ group, usage, cost = usage, results }: ExportObject): ExportObject[] =>
@@ -147,7 +147,7 @@ function sharedBy(row: ExportObject, input: number, read: number, write: number)
   }
 }
 
-/** Reads the names in a row. @throws Error for a row without a model, which cannot be compared */
+/** Reads the model and the owners in a row. @throws Error for a row without a model, which cannot be compared */
 function naming(row: ExportObject): Pick<ExportRow, 'model' | 'owners'> {
   if (typeof row['model'] !== 'string') throw new Error('A row has no `model`: export it grouped by model')
   const owners = ['api_key_id', 'project_id', 'workspace_id', 'user_id'].map((name) => row[name])
@@ -199,7 +199,10 @@ const kindOfType: Readonly<Record<string, keyof KindCounts>> = {
   'cache-write-input-token-count': 'cache_write',
 }
 
-/** Reads CUR 2.0 as CSV. Amounts are thousands of tokens, unless `pricing_unit` says millions or single tokens. */
+/**
+ * Reads a Cost and Usage Report of AWS (CUR 2.0) as CSV. Amounts are thousands of tokens, unless `pricing_unit` says
+ * millions or single tokens.
+ */
 function readCostAndUsage(text: string): ExportRow[] {
   const [head = [], ...rows] = readCsv(text)
   const at = (name: string) => head.indexOf(name)

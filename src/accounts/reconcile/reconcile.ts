@@ -12,7 +12,7 @@ import { type ExportProvider, type ExportRow, exportFormats, isRefund, type Kind
  * A class is a named reason for a difference. It explains no more than its evidence supports.
  */
 
-/** Named reasons for a difference, in the order in which they are applied. */
+/** Named reasons why an export differs from the ledger, in the order in which they are applied. */
 export const differenceClasses = {
   not_ours:
     'of a key or project that is not named as ours, or, if none is named, of a model that this ledger has nothing of',
@@ -52,11 +52,11 @@ type FoundDifference = Omit<ReconciledRow, 'from' | 'until'> & TimeSpan
 
 /**
  * The result of a comparison.
- * @property rows the rows with a difference
- * @property compared the number of compared figures
- * @property unexplained the number of unexplained tokens, whether the export has more or fewer than the ledger
- * @property ours the number of the provider's debits
- * @property matched the number of export rows that are ours and have a model of the ledger
+ * @property rows the counts that differ between the export and the ledger
+ * @property compared the number of compared counts
+ * @property unexplained the number of tokens that no class of differences explains, in either direction
+ * @property ours the number of debits that the provider served
+ * @property matched the number of usage rows of the export that are ours and have a model of the ledger
  * @property models the models of the debits, without owner and date
  * @property negative the number of skipped export rows, which are refunds
  * @property costs the differences in money, if the export has charges and the entries have costs
@@ -74,12 +74,13 @@ type Reconciliation = {
 
 type ReconcileOptions = {
   provider: ExportProvider
-  /** Whether the provider served an entry, by the name of the entry's upstream. */
+  /** Whether an upstream of this name belongs to the provider. Entries of other upstreams are not compared. */
   isOf(upstream: string | undefined): boolean
   /** Our keys, projects, workspaces and users in the export. Undefined means that all are ours. */
   owners?: ReadonlySet<string> | undefined
   /**
-   * Our models by the export's names, in lower or upper case. Needed only if names differ by more than owner and date.
+   * For each model name of the export, in lower or upper case, our name of the model. Needed only if the two names
+   * differ by more than owner and date.
    */
   names?: ReadonlyMap<string, string> | undefined
   /** The number of unsuccessful attempts by request, from an access log. An export counts these attempts too. */
@@ -107,9 +108,9 @@ type Use = {
 
 /**
  * The figures of one model in one window of the export.
- * @property natural the uses (debits) that belong to this window by their own times
- * @property uses the uses after some were moved over an edge
- * @property left the tokens of the export minus those of `uses`
+ * @property natural the debits ("uses") whose own times lie in this window
+ * @property uses the debits that count in this window. Debits near an edge may be moved to the adjacent window
+ * @property left the tokens of the export minus the tokens of `uses`
  */
 type WindowGroup = {
   fromMs: number
@@ -122,7 +123,7 @@ type WindowGroup = {
   natural: Use[]
 }
 
-/** Compares an export with entries. @param entries of the export's time span, extended by `edgeMs` at both ends */
+/** Compares an export with entries. @param entries must cover the export's time span, and `edgeMs` on both sides */
 export async function reconcile(
   rows: readonly ExportRow[],
   entries: AsyncIterable<Entry> | Iterable<Entry>,
@@ -170,7 +171,7 @@ function plainName(model: string): string {
     .replace(/[-@](?:\d{4}-\d\d-\d\d|\d{8})(?:-v\d+(?::\d+)?)?$/, '')
 }
 
-/** Keeps only debits of the export's time span. */
+/** Reads the provider's debits. Keeps only those in the export's time span, or within `edgeMs` of it. */
 async function readUses(
   entries: AsyncIterable<Entry> | Iterable<Entry>,
   { fromMs, untilMs }: TimeSpan,
@@ -219,7 +220,7 @@ function createGroup({ fromMs, untilMs }: TimeSpan, model: string): WindowGroup 
   return { fromMs, untilMs, model, ...counts, uses: new Set(), natural: [] }
 }
 
-/** Windows without gaps, from the first to the last of an export. */
+/** The time that an export covers. `at` finds the windows and the gaps between windows that are near a moment. */
 type Cover = TimeSpan & { at: ReturnType<typeof findSpans<TimeSpan>> }
 
 /**
@@ -258,7 +259,10 @@ function findSpans<Span extends TimeSpan>(spans: readonly Span[]): (ms: number, 
   }
 }
 
-/** Assigns each use (a debit) to its window. A use just outside the export is added if that reduces a difference. */
+/**
+ * Assigns each use (a debit) to its window. A use just outside the export is added to a near window if that reduces the
+ * difference between the export and the ledger.
+ */
 function place(uses: readonly Use[], groups: Map<string, WindowGroup>, windows: Cover): void {
   const outside: Use[] = []
   for (const use of uses) {
@@ -283,8 +287,8 @@ function place(uses: readonly Use[], groups: Map<string, WindowGroup>, windows: 
 }
 
 /**
- * @returns a function that finds the nearest window to which a use can be added. Adding it must reduce the difference
- *   by more than `moreThan` tokens.
+ * @returns a function that finds the nearest window for a use. Adding the use to that window must reduce the
+ *   differences between export and ledger by more than `moreThan` tokens.
  */
 function groupsNear(groups: Map<string, WindowGroup>): (use: Use, moreThan: number) => WindowGroup | undefined {
   const near = findGroups(groups)
@@ -299,7 +303,7 @@ function groupsNear(groups: Map<string, WindowGroup>): (use: Use, moreThan: numb
   }
 }
 
-/** @returns a function that finds the windows of a model that are at most `besideMs` away from a moment */
+/** Returns a function that finds the windows of a model within `besideMs` of a moment. */
 function findGroups(groups: Map<string, WindowGroup>) {
   const byModel = new Map(
     Array.from(
@@ -317,7 +321,7 @@ function add(group: WindowGroup, use: Use): void {
 
 const noTokens: KindCounts = { input: 0, cache_read: 0, cache_write: 0, output: 0 }
 
-/** Moves uses near an edge into the adjacent window, or out of the export, if that makes the differences smaller. */
+/** Moves answers near a window's edge to the adjacent window, or out of the export, if that reduces the differences. */
 function moveEdges(groups: Map<string, WindowGroup>, windows: Cover): void {
   const near = groupsNear(groups)
   for (const group of groups.values())
@@ -336,7 +340,7 @@ function isNearEdge({ fromMs, untilMs }: TimeSpan, { createdMs }: Use): boolean 
   return createdMs - fromMs <= edgeMs || untilMs - createdMs <= edgeMs
 }
 
-/** Returns the number of tokens by which the differences shrink if a use is added (1) or removed (−1). */
+/** Returns how many tokens of the window's difference disappear if a use is added (1) or removed (−1). */
 function gain({ left }: WindowGroup, { tokens }: Use, sign: 1 | -1): number {
   return tokenKinds.reduce((sum, kind) => sum + Math.abs(left[kind]) - Math.abs(left[kind] - sign * tokens[kind]), 0)
 }
@@ -347,7 +351,7 @@ function total(uses: Iterable<Use>, kind: keyof KindCounts): number {
   return sum
 }
 
-/** Assigns the difference to the classes in order. Each class takes as much of the rest as its evidence supports. */
+/** Splits the difference among the classes of causes, in order. A class takes as much as its evidence supports. */
 function explain(group: WindowGroup, kind: keyof KindCounts): FoundDifference {
   const { fromMs, untilMs, model, row } = group
   const uses = [...group.uses]
@@ -394,8 +398,8 @@ function addCharge(charges: Map<string, Charge>, row: ExportRow, model: string):
 }
 
 /**
- * Compares charges with the costs of the entries in their windows. If the tokens differ, a charge is left out: the
- * classes of the tokens then explain the money too.
+ * Compares charges with the costs of the entries in their windows. If the tokens differ too, their classes explain the
+ * money. A difference is then reported only for free tokens.
  */
 function* compareCosts(charges: Iterable<Charge>, groups: Map<string, WindowGroup>): Iterable<CostDifference> {
   const near = findGroups(groups)
@@ -408,7 +412,7 @@ function* compareCosts(charges: Iterable<Charge>, groups: Map<string, WindowGrou
     if (uses.length === 0 || uses.some(({ costNanos }) => costNanos === undefined)) continue
     const cost = uses.reduce((sum, { costNanos }) => sum + costNanos!, 0n)
     const more = chargeNanos - cost
-    // Each cost and each row of the export is rounded.
+    // Each cost and each row of the export is rounded. That explains a difference of one nano-credit for each.
     if (BigInt(uses.length + rows) >= (more < 0n ? -more : more)) continue
     const isSame = within.every(({ left }) => tokenKinds.every((kind) => left[kind] === 0))
     const found = isFree && more < 0n ? 'free' : isSame ? 'rate' : undefined

@@ -169,7 +169,7 @@ function pendingGrant({ oauthGrant: grant, nowMs }: Facts, id: string): GrantRow
   return grant
 }
 
-/** Finds the person of an operator who has signed in. If there is none, creates a person without account and bounds. */
+/** Finds the person record of an operator who has signed in, or makes one without account and bounds. */
 export function identifyOperator(
   { issuer, subject, name, email }: Pick<SignedIn, 'issuer' | 'subject' | 'name' | 'email'>,
   counting: PersonCounting,

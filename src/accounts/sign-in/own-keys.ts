@@ -15,13 +15,13 @@ import { ownKeyMark, type SignInFacts } from './rows.ts'
 const dayMs = 86_400_000
 const ownKeyMs = 7 * dayMs
 
-/** The most working keys of this kind that a person may have in one account. */
+/** The most working keys for agents that a person may have in one account. */
 export const ownKeysMax = 20
 
 /**
  * Makes a key with the person, the account and the models of a session.
  * @param name the name of the agent and its machine
- * @returns `unconfirmed` if the last good answer is too old; `many` if the person has `ownKeysMax` keys already
+ * @returns `unconfirmed` if the provider's last confirmation is too old; `many` if the person has `ownKeysMax` keys
  * @throws BookError `no_session`, `label_invalid`, `label_secret`
  */
 export function createOwnKey(sessionKeyId: string, name: string): BookChange<IssuedKey | 'unconfirmed' | 'many'> {
@@ -45,7 +45,7 @@ export function createOwnKey(sessionKeyId: string, name: string): BookChange<Iss
   }
 }
 
-/** Moves the ends of a person's own keys after a good answer of the provider, at most once a day. */
+/** Extends a person's own keys after the provider has confirmed the person. A key is extended once a day at most. */
 export function confirmOwnKeys({ ownKeys }: SignInFacts, nowMs: number): BookWrite[] {
   const isDue = (key: KeyRow) =>
     key.expiresMs !== undefined && !isFixed(key) && key.expiresMs < nowMs + ownKeyMs - dayMs

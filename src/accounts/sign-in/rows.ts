@@ -25,7 +25,7 @@ export type SignedIn = {
   sealed?: string | undefined
 }
 
-/** A session of a person on a machine. Its tokens are computed from it (tokens.ts). */
+/** A session of a person on a machine. The tokens are computed from this row and the secret in the client's token. */
 export type SignInRow = BookRow<'sign_ins'>
 
 /** A grant: the sign-in of a program that a person approves in a browser. */
@@ -67,7 +67,7 @@ export type SessionLives = { accessMs: number; idleMs: number; absoluteMs: numbe
 /** A session with everything that its tokens are computed from (`SessionTokens.issue`). */
 export type IssuedTokens = {
   session: SignInRow
-  /** Undefined after a refresh, because the client has shown the secret itself. */
+  /** The session's secret. Undefined after a refresh, because the client's refresh token contains it already. */
   secret: string | undefined
   generation: number
   accessExpiresMs: number

@@ -11,12 +11,13 @@ import type { GrantRow, IssuedTokens, SessionLives, SessionName, SignedIn, SignI
 import { createSecret } from './tokens.ts'
 
 /*
- * Sessions of people (ruling Y20). A session is a key with a person. Its row in `sign_ins` counts the refreshes. The
- * effect of a refresh with a token of generation n depends on the generation of the session:
+ * Sessions of people (ruling Y20). A session is a key with a person. Its row in `sign_ins` counts the refreshes. A
+ * refresh token has a generation n. The effect of a refresh depends on the generation of the session:
  *
- *     n                   the session moves to generation n + 1
- *     n + 1, for 60 s     the same answer is sent again
- *     later               the session ends
+ *     generation of the session    effect of a refresh with a token of generation n
+ *     n                            the session moves to generation n + 1
+ *     n + 1, for 60 s              the same answer is sent again
+ *     later                        the session ends
  *
  * If several programs show the same token at once, all get the same successor, on every replica. If a token has a later
  * generation than the store, the store was restored from a backup, and the session continues. A session ends once,
@@ -24,8 +25,8 @@ import { createSecret } from './tokens.ts'
  */
 
 /**
- * How long the successor of a refresh token is sent again to a program that shows the old token, in ms. Programs of one
- * person share the token, and responses get lost.
+ * How long a program that shows an old refresh token can get the next token again, in ms. Programs of one person share
+ * the token, and responses get lost.
  */
 const graceMs = 60_000
 
@@ -108,8 +109,8 @@ export type ProviderWord =
   | { kind: 'silent' }
 
 /**
- * Completes a refresh after the provider's answer. A provider that does not answer counts as saying yes until
- * `offlineMs` after its last yes. After a yes, the current rules set role, models, budget and requests a minute.
+ * Completes a refresh after the provider's answer. If the provider does not answer, its last yes stays valid for
+ * `offlineMs`. After a yes, the current rules set role, models, budget and requests a minute.
  */
 export function settleRefresh(
   { digest, generation }: Pick<Refreshing, 'digest' | 'generation'>,
@@ -148,7 +149,7 @@ export function settleRefresh(
   }
 }
 
-/** Sets the models that the rules grant now. */
+/** Limits a key to the models that the rules now grant its person. */
 function narrow({ accountId, scope, bounds }: KeyRow, { models }: SignedIn): BookWrite[] {
   if (models?.join() === bounds.models?.join()) return []
   return [{ kind: 'set_bounds', accountId, scope, bounds: { ...bounds, models } }]
@@ -181,7 +182,7 @@ type RefreshDecision = ReturnType<BookChange<Refresh>['decide']>
 
 const answered = (result: Refresh): RefreshDecision => ({ writes: [], result })
 
-/** Finds the session of a refresh token. Returns an answer instead if the session does not move to a new generation. */
+/** Finds the session of a refresh token. If no new generation of tokens is due, returns the final answer instead. */
 function judge(facts: Facts, generation: number, lives: SessionLives): SignInFacts | { answer: RefreshDecision } {
   const { signIn: found, account, nowMs } = facts
   if (!found) return { answer: answered({ kind: 'ended', why: 'unknown' }) }
@@ -231,8 +232,8 @@ function ended(found: SignInFacts, why: SessionEnd, nowMs: number, isUnasked?: b
 }
 
 /**
- * Ends a session with its key, on every replica at once, like a revoked key. If the provider rejected the person, the
- * person's own keys stop working too.
+ * Ends a session and revokes its key, so that the session ends on every replica at once. If the provider rejected the
+ * person, the person's own keys stop working too.
  */
 function endWrites(found: SignInFacts, why: SessionEnd, nowMs: number, isUnasked = false) {
   const { signIn, key } = found
@@ -247,9 +248,9 @@ function endWrites(found: SignInFacts, why: SessionEnd, nowMs: number, isUnasked
 }
 
 /**
- * Ends a session. Repeating it does no harm. @returns the session as it is now
- * @throws BookError `no_session`; never for a token, because the answer must not reveal whether the session exists (RFC
- * 7009 2.2)
+ * Ends a session. A second call changes nothing. @returns the session as it is now; undefined for an unknown token
+ * @throws BookError `no_session`, except for an unknown token. The answer must not reveal whether the session exists
+ *   (RFC 7009 2.2)
  */
 export function endSession(name: SessionName, why: SessionEnd): BookChange<SignInRow | undefined> {
   return {
@@ -264,8 +265,8 @@ export function endSession(name: SessionName, why: SessionEnd): BookChange<SignI
 }
 
 /**
- * Stores an answer of the provider that arrived after the time limit of a refresh. Its token replaces the stored one,
- * which is no longer valid.
+ * Stores an answer of the provider that arrived after the time limit of a refresh. The refresh token in the answer
+ * replaces the stored token, which is no longer valid.
  */
 export function keepAnswer(id: string, sealed: string | undefined): BookChange<void> {
   return {

@@ -3,14 +3,15 @@ import { base62, randomText } from '../../ids.ts'
 import { digestKey } from '../keys.ts'
 
 /*
- * The access token and the refresh token of a session (rulings Y20, Y28). Both are computed whenever they are needed,
- * and stored nowhere:
+ * The access token and the refresh token of a session (rulings Y20, Y28). They are stored nowhere, because they can be
+ * computed whenever they are needed:
  *
- *     tri-at-  secret  generation  end in seconds  check value        tri-rt-  secret  generation  check value
+ *     access   tri-at-  secret  generation  end in Unix seconds  check value
+ *     refresh  tri-rt-  secret  generation  check value
  *
  * The secret is random. Its digest identifies the session's key. The check value is an HMAC of everything before it,
- * with a key derived from the seal key. An access token therefore cannot be turned into a refresh token, and every
- * replica makes the same successor.
+ * with a key derived from the seal key. So nobody can turn an access token into a refresh token. A refresh makes the
+ * tokens of the next generation, which are the same on every replica.
  */
 
 const schemes = { access: 'tri-at-', refresh: 'tri-rt-' } as const
@@ -45,7 +46,7 @@ export function createSecret(): { secret: string; digest: string; prefix: string
 /** Makes the functions for tokens. @param sealKey the same on all replicas */
 export function createTokens(sealKey: Uint8Array) {
   const key = createHmac('sha256', sealKey).update('triwire session tokens 1').digest()
-  /** Access tokens that were checked, by their digest. A digest costs a tenth of a check. */
+  /** The results for access tokens that were checked, by digest of the token. A digest costs a tenth of a check. */
   const checked = new Map<string, { digest: string; expiresMs: number }>()
   return { issue, readAccess, readRefresh }
 

@@ -41,9 +41,9 @@ export function findDifferences(
 }
 
 /**
- * Compares the stored totals of each key of one account with the ledger. The totals count from the key's creation.
- * @param entries sums of the entries up to the watermark @param mark the watermark, and the number of the account's
- *   last entry
+ * Compares the stored totals of each key of one account with the ledger. The totals count from the key's creation, and
+ * up to the entry `mark`. `seq` is the number of the account's last entry.
+ * @param entries sums of the entries up to `mark`
  */
 export function findKeyDifferences(
   account: string,

@@ -11,8 +11,8 @@
 const bucketMax = 191
 
 /**
- * The largest relative error of a percentile: half the width of a bucket, because its middle is reported, plus
- * rounding.
+ * The largest relative error of a percentile. The reported time is the middle of a bucket. So the error is half the
+ * width of the bucket, plus rounding.
  */
 export const percentileError = 0.044
 
@@ -63,12 +63,12 @@ export function encodeCounts(counts: readonly number[]): Uint8Array {
 }
 
 /**
- * The separator between consecutive encodings, in hexadecimal. It reads as a bucket with count 0, which no encoding
- * contains.
+ * The separator between two results of `encodeCounts`, in hexadecimal. Read as a pair, it is a bucket with count 0,
+ * which no result contains.
  */
 export const countsBreakHex = '0000'
 
-/** Adds one encoding, or several with separators between them. From invalid bytes, only the valid pairs are added. */
+/** Adds the counts of one encoding, or of several with separators. From invalid bytes, only valid pairs are added. */
 export function addEncoded(to: BucketCounts, bytes: Uint8Array | null): void {
   if (bytes === null) return
   let [bucket, value, factor, isCount] = [0, 0, 1, false]

@@ -17,12 +17,12 @@ import { paidDimensions, type SummedEntries, wordsOf } from './rollup.ts'
 export type Grain = 'h' | 'd' | 't'
 
 /**
- * The queries that a store makes for one answer. All of them read the same snapshot. `S` is the type that its steps
- * yield.
+ * The queries that a store makes for one answer. All of them read the same snapshot. `S` is the type of the steps that
+ * the store runs for a query.
  */
 type UsageReader<S> = {
   state(): Generator<S, UsageState, unknown>
-  /** Sums the entries that no stored row contains yet. A row has `quarter` and all columns that distinguish figures. */
+  /** Sums the entries that stored figures lack. Each row has `quarter` and all columns that distinguish figures. */
   tail(quarters: { from: number; to: number }): Generator<S, UsageTail, unknown>
   rows(reading: RowReading): Generator<S, FoundRow[], unknown>
   /** Computes the same rows as `rows`, but from the entries themselves. */
@@ -31,21 +31,21 @@ type UsageReader<S> = {
   lines(keys: readonly string[]): Generator<S, ReadonlyMap<string, string>, unknown>
   /** Returns the people to whom ids in entries refer, without erased people. */
   persons(ids: readonly string[]): Generator<S, ReadonlyMap<string, { id: string }>, unknown>
-  /** Returns the person who has each key, for keys that belong to a person. */
+  /** Returns the id of each key's person. Keys that belong to nobody are left out. */
   holders(keys: readonly string[]): Generator<S, ReadonlyMap<string, string>, unknown>
 }
 
-/** The entries that are in no row. @property folding set if there are too many to read; `rows` is then empty */
+/** The entries that the figures lack. @property folding set if there are too many to read; `rows` is then empty */
 export type UsageTail = { rows: readonly SummedEntries[]; folding?: FoldProgress | undefined }
 
-/** A query for rows of a table, summed by bucket and group. Rows with times are not summed. */
+/** A query for rows of a table. For each bucket and group, the sums are added up and the encoded times are joined. */
 export type RowReading = {
   table: 'usage' | 'traffic'
   grain: Grain
   bounds: readonly number[]
   by: readonly UsageGrouping[]
   only: UsageQuestion['only']
-  /** Only rows of these groups. */
+  /** If set, only rows of these groups are read. A group has one value for each grouping in `by`. */
   within?: readonly (readonly string[])[] | undefined
   sums: readonly SumName[]
   times: readonly TimeName[]
@@ -55,19 +55,19 @@ export type RowReading = {
 export type FoundRow = {
   bucket: number
   of: readonly string[]
-  /** The values of the row, before keys were joined to lines and identities to people. */
+  /** The values of the row as stored: with keys instead of lines of keys, and with identities instead of people. */
   own?: readonly string[]
   sums: readonly bigint[]
   times: readonly (Uint8Array | null)[]
 }
 
-/** The sums that are counted outside the ledger: requests that cost nothing, and requests whose conversation moved. */
+/** The sums that include counts from outside the ledger (requests that cost nothing, or whose conversation moved). */
 const ofTraffic: readonly SumName[] = ['requests', 'errors', 'moved']
 
 /**
- * Makes the queries, one after the other, and computes the answer. It adds up the stored rows and the entries above the
- * watermarks, which are in no row yet. So figures are as exact as the ledger at any moment. The named groups and
- * `other` add up to the total.
+ * Makes the queries, one after the other, and computes the answer. Adds up the stored rows, and the entries that no
+ * stored row contains yet. So figures are as exact as the ledger at any moment. The named groups and `other` add up to
+ * the total.
  */
 export function* readUsage<S>(reader: UsageReader<S>, question: UsageQuestion): Generator<S, UsageAnswer, unknown> {
   const { by, only, sums, times, sort, isWhole = false } = question
@@ -89,8 +89,8 @@ export function* readUsage<S>(reader: UsageReader<S>, question: UsageQuestion): 
   const isDays = question.daysOf !== undefined && isSameZone(question.daysOf.timeZone, state.timeZone)
   const grain: Grain = isDays ? (isNarrow ? 'd' : 't') : 'h'
   const asked = { bounds, only, sums, times, grain, isOfEntries, isWhole }
-  // There may be many keys and accounts. Figures by bucket, and times, are therefore read in a second step, and only
-  // for groups that the answer names.
+  // There can be many keys and accounts. So the first query ranks them by their totals, without buckets and times. A
+  // second query then reads buckets and times only for the groups that the answer names.
   const isPlain = bounds.length === 2 && times.length === 0
   if (!isNarrow || by.length === 0 || isPlain) {
     const all = new Groups(question)
@@ -118,7 +118,7 @@ export function* readUsage<S>(reader: UsageReader<S>, question: UsageQuestion): 
   return { ...wanted.answerOf(whole, ranked.size), keptFrom, folding }
 }
 
-/** Whether each bound begins an hour of the zone. No figures are stored for shorter times. */
+/** Whether each bound is the start of an hour in the zone. No figures are stored for shorter times. */
 function areHours(bounds: readonly number[], zone: UsageState): boolean {
   const calendar = createCalendar(zone)
   return bounds.every((quarter) => calendar.periodOf(quarter * quarterMs, 'hour').startMs === quarter * quarterMs)
@@ -127,7 +127,7 @@ function areHours(bounds: readonly number[], zone: UsageState): boolean {
 /** Dimensions that the table of daily totals lacks. */
 const narrow = ['account', 'key', 'person', 'labels']
 
-/** Reads the usage, and the traffic figures that the question asks for. */
+/** Reads figures of usage into `groups`. Also reads figures of traffic, if the question asks for any. */
 function* readInto<S>(
   reader: UsageReader<S>,
   groups: Groups,
@@ -140,16 +140,16 @@ function* readInto<S>(
   if (sums.length > 0 && isUnnamed('code'))
     groups.add(yield* joinLines(reader, asked, read({ table: 'usage', ...asked, times: [] })), sums, [])
   if (counted.length + times.length === 0 || !paidDimensions.every(isUnnamed)) return
-  // Requests without an entry name no person, so they are read by key and count for the person who has the key.
+  // A request without a ledger entry names no person. It is read by its key, and counts for the person who has the key.
   const by = asked.by.map((name) => (name === 'person' ? 'key' : name))
   const rows = reader.rows({ table: 'traffic', ...asked, by, sums: counted })
   groups.add(yield* joinLines(reader, asked, rows, true), counted, times)
 }
 
 /**
- * Joins the groups of a key and its successors into one group, and the groups of a person's identities too. Entries of
- * erased people count as entries without a person.
- * @param isByHolder whether the rows have a key instead of a person
+ * Joins the groups of a key and its successors into one group, and the groups of a person's identities into another.
+ * Entries of erased people count as entries without a person.
+ * @param isByHolder true if the rows name a key in place of a person. The person who has the key then counts
  */
 function* joinLines<S>(
   reader: UsageReader<S>,
@@ -165,8 +165,9 @@ function* joinLines<S>(
 }
 
 /**
- * Returns a function that replaces each key in a group by the first key of its line, and each identity by its person.
- * @param isByHolder whether a group has a key instead of a person
+ * Returns a function for the values by which rows are grouped. It replaces a key by the first key of its line (a key
+ * with its successors). It replaces a person's id in entries by the person.
+ * @param isByHolder whether the value for the person is a key. The key is then replaced by its person.
  */
 function* readJoin<S>(
   reader: UsageReader<S>,
@@ -205,7 +206,7 @@ type Group = { of: readonly string[]; amount: bigint; parts: { row: FoundRow; pl
 /** For each figure of a row, its position among the figures of the question. */
 type FigureColumns = { sums: readonly number[]; times: readonly number[] }
 
-/** Adds up figures by group and bucket. */
+/** Adds up figures by group and bucket (a time span of the question). */
 class Groups {
   readonly sums: readonly SumName[]
   readonly #question: UsageQuestion
@@ -239,7 +240,7 @@ class Groups {
     }
   }
 
-  /** Adds unfolded entries to the groups. @param within the keys of the wanted groups; without it, all groups */
+  /** Adds entries that are in no stored sum yet. @param within the keys of the wanted groups; without it, all groups */
   addTail(rows: readonly TailRow[], within?: ReadonlySet<string>): void {
     const { only, bounds } = this.#question
     if (this.sums.length === 0) return
@@ -254,7 +255,7 @@ class Groups {
     this.add(found, this.sums, [])
   }
 
-  /** Returns the groups that the answer names, the highest amounts first. Equal groups are sorted by their values. */
+  /** Returns the groups that the answer names, the highest amount first. Equal amounts are sorted by group values. */
   first(): Group[] {
     return this.#sorted().slice(0, this.#question.top)
   }
@@ -263,7 +264,7 @@ class Groups {
     return this.#tell(this.first(), this.#total, this.size)
   }
 
-  /** Makes an answer that names all groups of this object. @param whole has the figures of the total */
+  /** Makes an answer that names all groups of this object. @param whole has the total of these and all other groups */
   answerOf(whole: Groups, size: number): Omit<UsageAnswer, 'keptFrom' | 'folding'> {
     return this.#tell(this.#sorted(), whole.#total, size)
   }

@@ -31,7 +31,7 @@ export type UsageQuestion = {
   /** The zone in which each bound is the start of a day. Undefined if the bounds are not the starts of days. */
   daysOf: Zone | undefined
   by: readonly UsageGrouping[]
-  /** Only entries that have, in each of these groupings, one of these values. */
+  /** Selects entries. For each grouping named here, an entry must have one of the listed values. */
   only: Partial<Record<UsageGrouping, readonly string[]>>
   sums: readonly SumName[]
   times: readonly TimeName[]
@@ -40,7 +40,7 @@ export type UsageQuestion = {
   sort: SumName
 }
 
-/** The figures of one group, by bucket. */
+/** The figures of one group, with one element for each bucket of time. */
 export type Series = {
   /** The sums of each bucket, in the order of the question's `sums`. */
   sums: bigint[][]
@@ -63,12 +63,12 @@ export type UsageAnswer = {
 export type FoldProgress = { folded: number; entries: number }
 
 /**
- * The most unfolded entries that reports read, which take some 50 MB (CON-10). More are left only after an upgrade or a
- * copy of a store, or if a server folds more slowly than it posts.
+ * The most unfolded entries (not yet in the figures) that reports read, which take some 50 MB (CON-10). There are more
+ * only after an upgrade or a copy of a store, or if a server folds more slowly than it posts.
  */
 export const unfoldedMax = 20_000
 
-/** Whether reports leave out unfolded entries. */
+/** Whether reports leave out the entries that are not folded (summed into figures) yet. */
 export function isFolding({ folded, entries }: FoldProgress): boolean {
   return entries - folded > unfoldedMax
 }
@@ -77,8 +77,8 @@ export function isFolding({ folded, entries }: FoldProgress): boolean {
 export type UsageState = Zone & { keptFrom: number }
 
 /**
- * Whether a server has recorded the zone of the figures' days (ruling X12). Each starting server records it together
- * with `keptFrom`.
+ * Whether the store knows the time zone in which the days of its figures begin (ruling X12). Each server records this
+ * zone when it starts, together with `keptFrom`.
  */
 export function isRecorded({ keptFrom }: Pick<UsageState, 'keptFrom'>): boolean {
   return keptFrom > 0

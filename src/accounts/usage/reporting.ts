@@ -11,7 +11,7 @@ import {
   type Zone,
 } from '../calendar.ts'
 
-/** The zone by whose days figures are kept, and for how many whole months before the current one they are kept. */
+/** The time zone of the days in reports. `keepMonths`: the whole months before this month whose figures are kept. */
 export type Reporting = Zone & { keepMonths: number }
 
 export const usualReporting: Reporting = { timeZone: 'UTC', weekStarts: 'monday', keepMonths: 13 }
@@ -50,8 +50,8 @@ export function rezoned(
 }
 
 /**
- * Returns the first quarter hour for which figures are kept after a change of the zone. It begins the first day that
- * has figures for all its quarter hours. The previous day would be incomplete.
+ * Returns the first quarter hour for which figures are kept after a change of the zone. This is the start of the first
+ * day of the new zone that has figures for all its quarter hours.
  * @param calendar of the new zone @param keptFrom the first quarter hour that was kept under the old zone
  */
 function firstKeptWhole(calendar: Calendar, keptFrom: number): number {

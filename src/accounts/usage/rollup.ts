@@ -6,7 +6,7 @@ import { type Calendar, quarterMs } from '../calendar.ts'
  * commit that adds the rows also moves the watermark.
  */
 
-/** The dimensions of figures. An empty text means unknown, as in entries of the first release. */
+/** The dimensions by which report figures are grouped. Empty text means unknown, as in entries of the first release. */
 export const dimensions = ['account', 'key', 'model', 'wires', 'upstream', 'outcome'] as const
 
 /** The dimensions that only entries of form 3 have (../chain.ts). Requests that cost nothing do not have them. */
@@ -59,11 +59,11 @@ export type SumRow = { place: Readonly<Record<string, string | number>>; sums: b
  */
 export type SummedEntries = Readonly<Record<string, unknown>>
 
-/** All columns that identify rows. */
+/** The columns that identify a row in any of the `usageTables`. */
 export const placeColumns = ['hour', 'day', ...all] as const
 
 /**
- * Converts entries to a row with all columns that identify rows.
+ * Converts the entries of a quarter hour to one row, which has the identifying columns of all tables.
  * @param keptFrom the first quarter hour whose rows are kept. Rows of earlier quarter hours are deleted, except in
  *   `sums_k`. An earlier entry therefore needs only its account and key.
  */
@@ -82,12 +82,12 @@ export function sumRowOf(
   }
 }
 
-/** A `SumRow` in which a number stands for each identifying value. @property place in the order of `placeColumns` */
+/** A `SumRow` with numbers instead of words. @property place these numbers, in the order of `placeColumns` */
 type NumberedRow = { place: readonly number[]; sums: readonly bigint[]; isKept: boolean }
 
 /**
- * Computes the changes that entries make to a table. Each changed row appears once: its columns, then its sums. Rows
- * come in the order of the table's key, so servers that update the table at once lock rows in the same order.
+ * Computes the changes that entries make to a table. Each changed row appears once, as its columns and then its sums.
+ * Rows come in the order of the table's key, so servers that update the table at once lock rows in the same order.
  */
 export function rollUp(entries: readonly NumberedRow[], name: UsageTable): (number | bigint)[][] {
   const columns = usageTables[name].map((column) => placeColumns.indexOf(column))
@@ -109,7 +109,7 @@ export function comparePlaces(a: readonly number[], b: readonly number[]): numbe
   return 0
 }
 
-/** Returns the first quarter hours of the hour and of the day in which a quarter hour lies. */
+/** Returns the hour and the day of a quarter hour. Each is given as the number of its first quarter hour. */
 export function hourAndDayOf(quarter: number, calendar: Pick<Calendar, 'periodOf'>): { hour: number; day: number } {
   const startOf = (period: 'hour' | 'day') => calendar.periodOf(quarter * quarterMs, period).startMs / quarterMs
   return { hour: startOf('hour'), day: startOf('day') }

@@ -9,7 +9,7 @@ import { dimensions, hourAndDayOf, pairOf } from './rollup.ts'
  * include money.
  */
 
-/** The parts of an ended request that are counted here. */
+/** The facts about an ended request that are counted here. */
 export type TrafficRecord = {
   readonly walk?: string | undefined
   readonly status?: number | undefined
@@ -125,7 +125,7 @@ function count(counts: BucketCounts, ms: number): void {
   counts[bucket]!++
 }
 
-/** Distributes the counts over the rows of each table. */
+/** Sums the counts of quarter hours into the rows of each table. A table has rows by hour or by day. */
 export function spreadTraffic(
   cells: readonly TrafficCell[],
   calendar: Pick<Calendar, 'periodOf'>,

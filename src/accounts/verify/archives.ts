@@ -15,13 +15,13 @@ import type { createChainCheck } from './chain.ts'
 /** The last record of the audit trail about an archive. */
 export type RecordedArchive = { digest: string; isDetached: boolean }
 
-/** The sealed row and the sums that an archive left in the store for an account. */
+/** The rows that an archive leaves in the store for an account: the sealed row, and the sums by key and person. */
 export type SealOfAccount = { seal: Seal; sums: readonly SealedSums[] }
 
 /**
- * Checks archives of closed months: sealed rows must be unchanged and continue the chains of their accounts. Entries
- * that are away, which means in the file of an archive, must not be in the store.
- * @param onPassed called for each sealed row whose entries are away, in the order of the entries
+ * Checks archives of closed months. An archive leaves a sealed row in the store for each account. The sealed rows must
+ * be unchanged and continue the chains of their accounts. Entries that are away (only in the archive's file) must not
+ * be in the store. @param onPassed called for each sealed row whose entries are away, in the order of the entries
  */
 export function createArchiveCheck(
   archives: readonly Archive[],
@@ -38,7 +38,7 @@ export function createArchiveCheck(
   return { isRead, checkIndex, end }
 
   /**
-   * Call this before an entry is checked. Entries come account by account, the oldest first.
+   * Whether the verification must read an entry. Call this for every entry, account by account, the oldest first.
    * @param sealsOf returns all sealed rows of an account, the oldest first @returns false for an entry that counts as
    *   away
    */

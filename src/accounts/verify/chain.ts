@@ -50,8 +50,8 @@ export function createChainCheck(findings: string[]) {
   }
 
   /**
-   * Compares the chains with their accounts. @param accounts all accounts, as they were when the last of their entries
-   * was read @param nowMs the store's time, or later
+   * Compares the end of each chain with its account. @param accounts all accounts, as they were when the last of their
+   * entries was read @param nowMs the store's time, or later
    */
   function end(accounts: Iterable<AccountEnd>, nowMs: number): void {
     for (const account of accounts) {

@@ -41,7 +41,7 @@ export function createLogCheck(log: Iterable<LogLine>, findings: string[]) {
       findings.push(`request ${requestId}: the log says ${what} ${said}, the ledger ${booked ?? 'none'}`)
   }
 
-  /** Compares the log line of a debit in an archive's file with the fields that the index has of that debit. */
+  /** Compares the log line of an archived debit with the account and the amount in the archive's index. */
   function checkAway(requestId: string, accountId: string, amountNanos: bigint): void {
     const line = lines.get(requestId)
     lines.delete(requestId)
@@ -75,7 +75,7 @@ export function createLogCheck(log: Iterable<LogLine>, findings: string[]) {
 
 type Difference = [what: string, said: string | number, booked: string | number | undefined]
 
-/** Lists differences. A field that the line lacks cannot differ. */
+/** Yields a difference if the log line has the field and the ledger has another value. */
 function* different(what: string, said: Difference[1] | undefined, booked: Difference[2]): Iterable<Difference> {
   if (said !== undefined && said !== booked) yield [what, said, booked]
 }

@@ -3,17 +3,17 @@ import type { Spend } from '../budget.ts'
 import type { VerifiedEntry } from '../entry-row.ts'
 import { kindOfScope } from '../warnings.ts'
 
-/** The recorded spending of a line of keys (ruling R15), or of an account or a person, whose scope is its id. */
+/** The recorded spending of an account, a person, or a line of keys (ruling R15). `scope` is the id of one of these. */
 export type SpendRow = Spend & {
   scope: string
-  /** The account of the key or person, or the account itself. Undefined if that does not exist any more. */
+  /** The account itself, or the account of the key or person. Undefined if the key or person no longer exists. */
   accountId: string | undefined
   keyIds: readonly string[]
   /** The ids by which entries name the person (ruling Y20). */
   personIds: readonly string[]
 }
 
-/** A row, read again after all entries. @property tailNanos the sum of entries posted in its window meanwhile */
+/** A row that is read again at the end. @property tailNanos the sum of its window's entries after the verified ones */
 export type SpendEnd = Spend & { scope: string; tailNanos: bigint }
 
 /**
@@ -44,8 +44,8 @@ export function createSpendCheck(rows: readonly SpendRow[], findings: string[]) 
   }
 
   /**
-   * Adds the sums of entries that are away, which means in the file of an archive. A window that is only partly in the
-   * archive can be compared once the entries are back.
+   * Adds the sums of entries that are only in the file of an archive. A window of which only a part is in the archive
+   * is not compared. It can be compared once the entries are back in the store.
    */
   function addAway(accountId: string, { untilMs }: Archive, sealed: readonly SealedSums[]): void {
     for (const { keyId, person, sums } of sealed)
@@ -68,7 +68,7 @@ export function createSpendCheck(rows: readonly SpendRow[], findings: string[]) 
   }
 }
 
-/** The sum of a row's entries. @property isPartial whether some entries of the window are in an archive's file */
+/** The sum of the entries in the window of `row`. @property isPartial whether some of them are in an archive's file */
 type Sum = { row: SpendRow; nanos: bigint; lastSeq: number; isPartial: boolean }
 
 function isOfAccount({ scope, accountId }: SpendRow): boolean {

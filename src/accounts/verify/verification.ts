@@ -32,8 +32,8 @@ export function createVerification(
   const { against, progress } = options
   let checked = 0
   const heads = [momentMs, against?.momentMs].map((ms) => (ms === undefined ? undefined : new HeadHash(ms)))
-  // The head `against` may have been made by a clock that was ahead, before one of these corrections. So a head is
-  // computed for each case.
+  // The head `against` may be older than one of these corrections, and its time may come from a clock that was ahead.
+  // So one more head is computed for each correction.
   for (const cutMs of new Set(facts.correctedMs))
     if (against && cutMs <= against.momentMs) heads.push(new HeadHash(against.momentMs, cutMs))
   const chain = createChainCheck(findings)
@@ -47,13 +47,13 @@ export function createVerification(
     ...{ isRead: archives.isRead, checkIndex: archives.checkIndex },
   }
 
-  /** Continues with a sealed row, which stands for entries that are away (in the file of an archive). */
+  /** Adds a sealed row to the sums and heads. The row stands for entries that are only in the file of an archive. */
   function pass({ seal, sums }: SealOfAccount, archive: Archive): void {
     spends.addAway(seal.accountId, archive, sums)
     for (const head of heads) head?.note(seal.accountId, seal.postedMs, seal.lastDigest)
   }
 
-  /** Lists requests that a return or the log names, but whose debits were not read. The debits may be away. */
+  /** Lists requests that a return or the log names, but whose debits were not read. Such a debit may be archived. */
   function listUnread(): string[] {
     return [...new Set([...bills.listUnpaired(), ...(log?.listOpen() ?? [])])]
   }

@@ -57,7 +57,7 @@ function isFactor(value: unknown): value is number {
   return typeof value === 'number' && value > 0 && /^\d+(\.\d{1,9})?$/.test(String(value))
 }
 
-/** Returns a service's prices: one factor on the base prices if it is exact for all of them, or else a list. */
+/** Returns the prices of a service as one factor on the base prices. If no factor is exact for all, returns a list. */
 function priceOf(
   base: PriceTexts,
   own: Partial<RateTexts>,

@@ -62,7 +62,7 @@ function takeNamed(
 ) {
   const exact = listed.filter((model) => fullName(model) === id)
   const bareId = exact[0]?.id ?? id.slice(id.indexOf('/') + 1)
-  // An entry of the catalog may have the typed `provider/id` as its id, and still be another provider's model.
+  // An entry with the typed `provider/id` as its id may still be another provider's model. Then it does not count.
   const isMeant = (found: ListedMatch) => exact.length === 0 || ('model' in found && exact.includes(found.model))
   const there = known.find(({ entry }) => {
     const called = [entry['id'], entry['upstream_model']]
@@ -117,7 +117,7 @@ function takeUpdate(id: string, found: ListedMatch, { entry, place }: CatalogRow
   plan.updated.push({ place, figures: changed })
 }
 
-/** Returns the file's prices for an entry. The entry keeps its other prices. `why` says why they cannot be changed. */
+/** Returns the file's prices for an entry; its other prices stay. `why` is the reason if no price can be changed. */
 function mergePrices(there: unknown, told: PriceTexts): { texts: PriceTexts; gaps: string[] } | { why: string } {
   if (Array.isArray(there)) return { why: 'has prices by date: compare them with the file' }
   const own = asObject(there) ?? {}

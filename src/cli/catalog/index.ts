@@ -68,7 +68,7 @@ function withConsent(command: Command): Command {
 
 const price = /^(input|output|cache_read|cache_write|cache_write_1h|cache_write_12h)=(\d{1,9}(?:\.\d{1,9})?)$/
 
-/** Returns the prices typed earlier (`before`) and this one. Prices are decimal texts, by kind of token. */
+/** Adds a typed price to the prices of earlier options (`before`). Prices are decimal texts, by kind of token. */
 function readPrice(text: string, before: Record<string, string>): Record<string, string> {
   const [, kind, amount] = price.exec(text) ?? []
   if (kind === undefined || amount === undefined)

@@ -116,8 +116,8 @@ const noticeMs = 30 * dayMs
 type PresetNote = { model: string; as_of: string; source: string; message: string }
 
 /**
- * Reports prices of presets that were read more than 60 days ago. It also reports changes within 30 days that the
- * provider has announced and the configuration lacks.
+ * Reports models whose preset prices were read from the provider's page more than 60 days ago. Also reports new prices
+ * that the provider has announced for the next 30 days, if the configuration lacks them.
  */
 export function presetNotes({ catalog, upstreams }: Config, file: PresetsFile, nowMs: number): PresetNote[] {
   const hosts = new Map([...upstreams].map(([name, { baseUrl }]) => [name, new URL(baseUrl).host]))

@@ -39,7 +39,7 @@ function isNamedVisibly({ id, provider }: ListedModel): boolean {
   return [id, provider].every((name) => /^[^\p{C}\p{Zl}\p{Zp}]{1,256}$/u.test(name))
 }
 
-/** Reads `<provider>.models.<id>`. Prices are in dollars per million tokens. */
+/** Reads a provider's models (`<provider>.models.<id>`) of models.dev. Prices are in dollars per million tokens. */
 function readModelsDev([provider, entry]: [string, unknown]): ListedModel[] {
   return Object.entries(asObject(asObject(entry)?.['models']) ?? {}).map(([id, value]) => {
     const model = asObject(value) ?? {}
@@ -177,7 +177,7 @@ function readLitellmCalls(entry: Record<string, unknown>): Record<string, string
 
 type Stepped = { above: unknown; rates: Partial<RateTexts> }
 
-/** Makes the prices of a model. If a step lacks a price, it gets the base price, which `gaps` reports. */
+/** Makes the prices of a model. A price that a step lacks is taken from the base, and `gaps` describes that price. */
 function priced(
   rates: Partial<RateTexts>,
   stepped: readonly Stepped[],

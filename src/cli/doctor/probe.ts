@@ -34,7 +34,7 @@ export type Probe = {
   model: string | null
   wire: ClientWire | null
   name: string
-  /** Set if only triwire guarantees what is checked. Another server may then fail. */
+  /** Set if only triwire guarantees what is checked. On another server, a failed check need not be a fault. */
   isOurs?: true
   /** Runs the check. @throws Error that describes the fault */
   run(asker: Asker): Promise<ProbeVerdict>
@@ -50,7 +50,7 @@ export type ProbeVerdict = { result: 'ok' | 'none'; note: string }
 
 /** Sends the requests of a probe to the gateway. */
 export type Asker = {
-  /** Sends a question and reads the answer. @throws Error unless it is complete and has token counts */
+  /** Sends a question and reads the answer. @throws Error unless the answer is complete and has token counts */
   ask(question: Ask, model: string): Promise<ProbeReply>
   request(path: string, headers: Record<string, string>, body?: string): Promise<DoctorReply>
   /** The headers with which a client of the wire sends its key. */

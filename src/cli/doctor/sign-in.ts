@@ -71,7 +71,7 @@ async function checkNetwork(origin: string): Promise<ProbeVerdict> {
   )
 }
 
-/** @property endMs when its validity ends. @property digest the SHA-256 of the server's own certificate in hex */
+/** A server's certificate. @property endMs the time at which it expires @property digest its SHA-256 in hex */
 type Certificate = { endMs: number; digest: string }
 
 const dayMs = 86_400_000
@@ -106,7 +106,7 @@ function judgeEnd({ endMs }: Certificate, nowMs: number): ProbeVerdict {
   )
 }
 
-/** Compares the certificate with the trusted one in Claude Code's file. It reads no other part of that file. */
+/** Compares the certificate with the trusted certificate in Claude Code's file. Only this part of the file is read. */
 function checkPin({ host, hostname }: URL, { digest }: Certificate): ProbeVerdict | undefined {
   const folder = process.env['CLAUDE_CONFIG_DIR'] ?? join(homedir(), '.claude')
   let pins: Record<string, unknown> | undefined
@@ -144,7 +144,7 @@ function checkDiscovery(origin: string, { status, text, headers }: DoctorReply):
   return ok('its endpoints are of this origin')
 }
 
-/** The most, in s, by which the delay of the network can make two clocks seem to differ. */
+/** The largest difference between two clocks, in s, that the delay of the network can explain. */
 const aheadSecondsMax = 60
 
 function checkClock({ headers, totalMs }: DoctorReply, nowMs: number): ProbeVerdict | undefined {

@@ -14,7 +14,7 @@ export type ImportGroup = { id: string; name: string; wire: string; entry: Sourc
 
 type Fallback = { targets: readonly string[]; when: readonly string[] }
 
-/** Makes chains of fallbacks. A chain gets the name that clients use; its first model becomes `NAME-only`. */
+/** Makes chains of fallbacks. A chain gets the name that clients use, and its first model is renamed to `NAME-only`. */
 export function withChains(made: LitellmMaking, groups: readonly ImportGroup[]): SourceFields[] {
   const names = new Set(groups.flatMap(({ id, name }) => [id, name]))
   const fallbacks = findFallbacks(made, names)

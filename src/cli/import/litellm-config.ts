@@ -27,7 +27,7 @@ type ImportedConfig = {
   settings: readonly ImportedSetting[]
   /** Sentences about figures that were assumed. */
   notes: readonly string[]
-  /** The models of each access group, by the name that clients use for a model. */
+  /** For each access group: its models, by the names that clients use. */
   groups: ReadonlyMap<string, readonly string[]>
 }
 
@@ -88,7 +88,7 @@ function findGroups(made: LitellmMaking): Map<string, string[]> {
   return groups
 }
 
-/** Reports a setting that nothing else has reported. Its fate comes from litellm-fates.ts, or else it is unknown. */
+/** Reports a setting that was not reported before. Its fate is that in litellm-fates.ts, or the setting is unknown. */
 function settle(made: LitellmMaking, { path, section, key }: SettingPlace): void {
   const fates = section === '' ? litellmSections : Object.hasOwn(litellmFates, section) ? litellmFates[section]! : {}
   const ofSection = Object.hasOwn(litellmSections, section) ? litellmSections[section] : undefined
@@ -121,7 +121,7 @@ function findDeployments(made: LitellmMaking): Deployment[] {
   })
 }
 
-/** Returns the deployments of an entry. An entry has one, but a name with `*` has one for each model that matches. */
+/** Returns the deployments of an entry: one, or with `*` in the name one for each model that matches. */
 function named(
   made: LitellmMaking,
   name: string,

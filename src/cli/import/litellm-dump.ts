@@ -9,7 +9,7 @@ export type DumpRow = Readonly<Record<string, unknown>>
  */
 export type LitellmDump = Readonly<Record<'keys' | 'teams' | 'users' | 'members', readonly DumpRow[]>>
 
-/** Names of members of rows whose value contains rows although it is an object. */
+/** Names of members whose value is a single object, but contains rows. Other members contain rows only in a list. */
 const wrappers = new Set(['user', 'user_info', 'team_info'])
 
 /** Columns that rows of users have, and rows of team members do not have. */
@@ -43,7 +43,7 @@ export function readLitellmDump(texts: readonly string[]): LitellmDump {
     else if (typeof user === 'string' && isUser && !('user_info' in row)) users.set(user, row)
     else if (typeof user === 'string' && typeof team === 'string') members.set(memberOf(user, team), row)
     else if (typeof team === 'string' && user === undefined && !('team_info' in row)) teams.set(team, row)
-    // A file may hold several answers under any names, such as `{ keys: …, teams: … }`.
+    // A file may hold several responses in one object, under any names, such as `{ keys: …, teams: … }`.
     const isRow = [token, team, user].some((id) => id !== undefined)
     for (const [name, inner] of Object.entries(row))
       if (!isRow || (Array.isArray(inner) && name !== 'organization_memberships') || wrappers.has(name)) take(inner)
@@ -55,7 +55,7 @@ export function readLitellmDump(texts: readonly string[]): LitellmDump {
   return { keys: ofKeys!, teams: ofTeams!, users: ofUsers!, members: ofMembers! }
 }
 
-/** Returns the key in `members` of a user in a team. */
+/** Makes the map key by which the membership of a user in a team is found. */
 export function memberOf(user: string, team: string): string {
   return JSON.stringify([user, team])
 }

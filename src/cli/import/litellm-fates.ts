@@ -194,7 +194,7 @@ export const litellmFates: Readonly<Record<string, Readonly<Record<string, Setti
   },
 }
 
-/** The fate of settings without a row of their own, by patterns of `section.key`. The first match counts. */
+/** The fate of settings that `litellmFates` lacks, by patterns of `section.key`. The first match counts. */
 export const litellmPatterns: readonly (readonly [names: RegExp, fate: SettingFate])[] = [
   [/^model_info\.supports_/, known],
   [/^environment_variables\.(LANGFUSE|LANGSMITH|HELICONE|DD|OTEL|SENTRY|ARIZE|PHOENIX|LITELLM_LOG)/, logging],

@@ -39,7 +39,7 @@ export type KeysOptions = {
   creditNanos: bigint | undefined
   /** The present time in Unix milliseconds. */
   nowMs: number
-  /** The latest end of keys, in Unix milliseconds; undefined if there is none. Keys that end earlier keep their end. */
+  /** The end of keys that have no earlier end, in Unix milliseconds; undefined if such keys do not end. */
   untilMs: number | undefined
   /** The models of each access group in the configuration (`model_info.access_groups`). */
   groups: ReadonlyMap<string, readonly string[]>
@@ -84,13 +84,13 @@ class KeysPlanning {
   readonly #labels = new Set<string>()
   readonly #settings: ImportedSetting[] = []
   readonly #notes = new Set<string>()
-  /** The keys, teams and users that have a value for a field, by each field that is not carried over. */
+  /** For each field that is not carried over: the keys, teams and users that have a value in this field. */
   readonly #leftFields = new Map<string, string[]>()
-  /** The keys and teams that have a member of metadata, by each member that is not carried over. */
+  /** The names of metadata members that are not carried over, each with the keys and teams that have the member. */
   readonly #leftMetadata = new Map<string, string[]>()
   readonly #users: ReadonlyMap<unknown, DumpRow>
   readonly #members: ReadonlyMap<string, DumpRow>
-  /** The teams of a user's keys, and the account of the last key, by user. A key without a team has the team ''. */
+  /** For each user: the teams of the user's keys ('' for a key without a team), and the account of the last key. */
   readonly #homes = new Map<string, { account: string; teams: Set<string> }>()
 
   constructor(dump: LitellmDump, options: KeysOptions) {
@@ -379,7 +379,7 @@ export function noteOfRates(names: readonly string[]): string {
   return `${which} may make as many requests a minute as limits.requests_per_minute says, with all its keys: 300 if it is not set. For more: triwire account set NAME --rpm 3000`
 }
 
-/** The most keys, teams or users that are named. */
+/** The most keys, teams or users that one entry of the report names. The others are only counted. */
 const namedMax = 5
 
 function firstOf(owners: readonly string[]): string {
@@ -458,7 +458,7 @@ function boundOf(row: DumpRow, limits: DumpLimits, note: (text: string) => void)
   return left === undefined || budget?.per ? budget : { nanos: left > 0n ? left : 1n, per: undefined }
 }
 
-/** Returns a budget and its unspent rest. If triwire has no such period, the budget gets a stricter one. */
+/** Returns a budget and its unspent rest. If triwire lacks the budget's period, the budget gets a stricter period. */
 function budgetOf(
   row: DumpRow,
   { budget: credits, duration }: DumpLimits,

@@ -51,7 +51,7 @@ function profileOf(name: string, model: string): string {
 const withoutEnd = (url: string) =>
   url.replace(/\/+$/, '').replace(/\/(chat\/completions|v1\/messages|messages|responses)$/, '')
 
-/** Returns an upstream with its whole path, as LiteLLM adds `/chat/completions`. We add `/v1` to a bare host. */
+/** Returns an upstream. LiteLLM adds only `/chat/completions` to its URL. We would also add `/v1` to a bare host. */
 function asWritten(url: string): Record<string, unknown> {
   const base = withoutEnd(url)
   const isBare = /^https?:\/\/[^/]+$/.test(base)
@@ -96,7 +96,7 @@ function isPrivate(url: string): boolean {
 
 type OpenPlace = { url?: string; urlVariable?: string; key?: string; profile?: string; isOwn?: true; paths?: object }
 
-/** Returns the ways of a provider of chat completions. A provider without a `key` variable needs no key. */
+/** Returns the `WaysOfProvider` for chat completions. A provider without a `key` variable needs no key. */
 function open({ url, urlVariable, key, profile = 'default-chat', isOwn, paths }: OpenPlace): WaysOfProvider {
   return (model, text) => {
     const written = text('api_base') ?? (urlVariable && !url ? `\${${urlVariable}}` : undefined)
@@ -107,7 +107,7 @@ function open({ url, urlVariable, key, profile = 'default-chat', isOwn, paths }:
   }
 }
 
-/** Returns the ways of an operator's own server. LiteLLM's addresses for it lack `/v1`, which our gateway adds. */
+/** Returns the ways to reach an operator's own server. LiteLLM's address for it has no `/v1`; our gateway adds it. */
 function ownServer(options: OpenPlace): WaysOfProvider {
   const plain = open({ ...options, isOwn: true })
   return (model, text) => {
@@ -119,7 +119,7 @@ function ownServer(options: OpenPlace): WaysOfProvider {
 
 const entraFields = ['tenant_id', 'client_id', 'client_secret']
 
-/** Returns the account of a deployment: with its Entra credentials, or else with its key. */
+/** Returns the account of a deployment: its key, or else its Entra credentials if all of them are set. */
 function azureAccount(text: DeploymentTexts, variable: string) {
   const [tenant, client, secret] = entraFields.map(text)
   if (text('api_key') !== undefined || !tenant || !client || !secret) return { account: keyOf(text, variable) }
@@ -151,7 +151,7 @@ const azure: WaysOfProvider = (asked, text) => {
   return [{ ...way, wire: 'chat', upstream: { ...classic, paths: chat } }]
 }
 
-/** The ways of Microsoft Foundry: Claude on its messages endpoint, other models on `/openai/v1`. */
+/** The ways to reach Microsoft Foundry: Claude at its messages endpoint, other models at `/openai/v1`. */
 const azureAi: WaysOfProvider = (model, text) => {
   const url = text('api_base') ?? '${AZURE_AI_API_BASE}'
   const host = /^https?:\/\/[^/]+/.exec(url)?.[0] ?? url
@@ -232,7 +232,7 @@ const vertex: WaysOfProvider = (model, text) => {
 
 const plainCompletions: WaysOfProvider = () => 'it is asked for plain completions, which is no wire of triwire'
 
-/** The ways of LiteLLM's providers, by the provider's name. */
+/** For each provider of LiteLLM, the function that returns the ways to reach it. */
 const providers: Readonly<Record<string, WaysOfProvider>> = {
   ...Object.fromEntries(
     Object.entries(presets)
@@ -301,7 +301,7 @@ export function splitLitellmModel(name: string, custom: string | undefined, hasB
   return { provider: named ?? (hasBase ? 'openai' : first), model: name }
 }
 
-/** Returns the ways to reach a deployment. @param text reads a parameter; it reads `base_model` from `model_info` */
+/** Returns the ways to reach a deployment. @param text returns a parameter; `base_model` comes from `model_info` */
 export function waysOfDeployment(provider: string | undefined, model: string, text: DeploymentTexts): DeploymentWays {
   if (provider === undefined) return 'its provider is not named: write `provider/model`'
   if (Object.hasOwn(providers, provider)) return providers[provider]!(model, text)
@@ -309,7 +309,7 @@ export function waysOfDeployment(provider: string | undefined, model: string, te
   return open({})(model, text)
 }
 
-/** Returns the preset of a provider of LiteLLM. A name with `*` matches the models of the preset. */
+/** Returns the preset of a provider of LiteLLM. For a name with `*`, callers use the models of this preset. */
 export function presetOfProvider(provider: string | undefined): Preset | undefined {
   return Object.entries(presets).find(
     ([name, { listedAs }]) => name === provider || listedAs.includes(provider ?? ''),

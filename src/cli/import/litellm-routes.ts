@@ -24,7 +24,7 @@ type ImportRoute = {
   headers: SourceFields | undefined
 }
 
-/** Parameters of a deployment that have a second name. */
+/** Parameters of a deployment, each with the second name that LiteLLM accepts for it. */
 export const sameAs: Readonly<Record<string, string>> = {
   api_base: 'base_url',
   tenant_id: 'azure_tenant_id',
@@ -35,7 +35,7 @@ export const sameAs: Readonly<Record<string, string>> = {
   vertex_credentials: 'vertex_ai_credentials',
 }
 
-/** Parameters that are carried over, as parts of the upstream, its account or the route. */
+/** Parameters of a deployment that are carried over to the upstream, the upstream's account or the route. */
 const carriedParams = [
   ...['model', 'custom_llm_provider', 'api_key', 'api_base', 'base_url', 'api_version', 'organization', 'order'],
   ...Object.entries(sameAs).flat(),
@@ -49,7 +49,7 @@ const awsSecrets = ['aws_access_key_id', 'aws_secret_access_key', 'aws_session_t
 /** The maximum output that is assumed if it is not known for any deployment of a model, in tokens. */
 const usualOutput = 8192
 
-/** Makes the catalog entry of a model, without its id. @param dearest the prices, which apply to all its deployments */
+/** Makes a model's catalog entry, without its id. @param dearest the highest prices of its deployments, used for all */
 export function entryOf(
   made: LitellmMaking,
   wire: string,

@@ -11,7 +11,7 @@ export type LitellmOptions = {
   today: string
   /** Models of a published price file, which supplies prices and limits that LiteLLM's file lacks. */
   listed?: readonly ListedModel[]
-  /** Whether models without a known price are free. If not, only those on the operator's servers are kept. */
+  /** Whether models without a known price are free. If not, only such models on the operator's servers are kept. */
   isUnpricedFree?: boolean
   /** Why a model without a price is left out. Default: the reason in the words of LiteLLM's file. */
   unpriced?: string
@@ -42,7 +42,7 @@ export class LitellmMaking {
   readonly calendars = new Set<string>()
   /** Sentences about figures that were assumed. */
   readonly notes = new Set<string>()
-  /** All names in `model_list`. If a name is listed exactly, no pattern supplies it. */
+  /** All names in `model_list`. A pattern such as `*` does not apply to a name that has an entry of its own. */
   readonly exactNames: ReadonlySet<unknown>
 
   constructor(source: SourceFields, options: LitellmOptions) {
@@ -56,7 +56,7 @@ export class LitellmMaking {
     if (!this.report.has(setting)) this.report.set(setting, { setting, fate, why })
   }
 
-  /** Reports that a setting was left out, even if it was reported before. */
+  /** Reports that a setting was left out. This replaces an earlier report about the setting. */
   overrule(setting: string, why: string): void {
     this.report.set(setting, { setting, fate: 'left', why })
   }
@@ -75,7 +75,7 @@ export const aliasPlaces = [
 
 export type SettingPlace = { path: string; section: string; key: string }
 
-/** Lists settings, each with its section in the tables of fates. @param one the only model to list; default: all */
+/** Lists settings with their sections and keys in litellm-fates.ts. @param one the only model to list; default: all */
 export function settingsOf(
   source: SourceFields,
   one?: { path: string; params: SourceFields; info: SourceFields },

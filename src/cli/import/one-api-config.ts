@@ -12,10 +12,10 @@ import type { OneApiRow, OneApiTables } from './one-api-tables.ts'
 
 export type OneApiDialect = 'one-api' | 'new-api'
 
-/** LiteLLM's name of a provider, the version that is added to an address without a version, and the default address. */
+/** LiteLLM's name of a provider, the version for addresses that lack one, and the default address. */
 type ChannelKind = readonly [provider: string, version?: string, base?: string]
 
-/** Channel types that both programs share (relay/channeltype/define.go, constant/channel.go, November 2026). */
+/** Channel types of both One API and New API (relay/channeltype/define.go, constant/channel.go, November 2026). */
 const commonKinds: Readonly<Record<number, ChannelKind>> = {
   1: ['openai', '/v1'],
   3: ['azure'],
@@ -121,7 +121,7 @@ function keysOf({ key }: OneApiRow): string[] {
   return keys.length > 0 ? keys : ['']
 }
 
-/** Returns the address of a channel with its version. one-api and new-api add the version themselves. */
+/** Returns the address of a channel with the API version, which one-api and new-api add themselves. */
 function addressOf({ base_url: written, other }: OneApiRow, [provider, version = '', usual]: ChannelKind): object {
   const base = (textOf(written) || usual || '').replace(/\/+$/, '')
   if (provider === 'azure') return { ...(base && { api_base: base }), ...(textOf(other) && { api_version: other }) }
@@ -131,7 +131,7 @@ function addressOf({ base_url: written, other }: OneApiRow, [provider, version =
 
 /**
  * Computes prices from ratios in the options. A ratio of 1 is $0.002 for 1,000 tokens (relay/billing/ratio/model.go).
- * The tables lack built-in ratios. A model without both ratios gets the price of our presets.
+ * The options lack the ratios that are built into one-api. A model without both ratios gets the price of our presets.
  */
 function ratiosOf(options: readonly OneApiRow[]): (model: string) => object {
   const of = (key: string) => parseObject(textOf(optionOf(options, key))) ?? {}

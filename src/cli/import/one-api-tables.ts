@@ -8,7 +8,7 @@ export type OneApiRow = Readonly<Record<string, unknown>>
 export type OneApiTables = Readonly<Record<'channels' | 'tokens' | 'users' | 'options', readonly OneApiRow[]>>
 
 /**
- * Reads the tables from a SQLite file or from JSON, `{"channels": […], "tokens": […], …}`, without changing it.
+ * Reads the tables from a SQLite file or from JSON, `{"channels": […], "tokens": […], …}`. The file is not changed.
  * @throws Error with a message for people
  */
 export function readOneApi(file: string): OneApiTables {

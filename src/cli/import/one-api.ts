@@ -46,7 +46,7 @@ const unpriced =
 const lookedUpNote =
   'the options lack its ModelRatio or CompletionRatio, so its price is that of a preset or of --prices.'
 
-/** Reports models of channels. Settings of LiteLLM's form that the person's file does not have are left out. */
+/** Reports the models of channels. Other settings are left out, because the person's file does not have them. */
 function channelsOf(
   settings: readonly ImportedSetting[],
   channelOf: readonly string[],

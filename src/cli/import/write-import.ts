@@ -148,7 +148,7 @@ const standIns = {
   role: 'arn:aws:iam::123456789012:role/unset',
 }
 
-/** Adds values of `standIns` for variables that are not set. Only variables with which a setting begins get a value. */
+/** Adds a value for each unset variable with which a setting of `standIns` begins, as in `base_url: "${URL}/v1"`. */
 export function withStandIns(text: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const named = Object.entries(standIns).flatMap(([key, value]) =>
     [...text.matchAll(new RegExp(`\\b${key}: "\\$\\{(\\w+)`, 'g'))].map(([, name]) => [name!, value]),

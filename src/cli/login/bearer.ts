@@ -36,7 +36,7 @@ export async function readBearer(url: string, warn: (line: string) => void): Pro
   }
 }
 
-/** Returns the tokens of a sign-in. @throws SignInFault without a valid token and without a refresh token */
+/** Returns the tokens of a sign-in. @throws SignInFault if there are none, or if they expired and cannot be renewed */
 function needTokens(url: string, kept: KeptSignIn | undefined): KeptTokens {
   const cure = `run triwire login ${url}`
   if (kept === undefined) throw new SignInFault(3, `nobody is signed in at ${url}: ${cure}`)
@@ -50,7 +50,7 @@ function hasEnded(url: string, reason = ''): SignInFault {
   return new SignInFault(3, `the sign-in at ${url} has ended${reason}: run triwire login ${url}`)
 }
 
-/** Whether to refresh a token. It is refreshed early if the clock was set back, because its end is then wrong. */
+/** Whether to refresh a token. If the clock was set back, `expires_ms` is wrong, so the token is refreshed early. */
 function isDue({ obtained_ms, expires_ms }: KeptTokens, nowMs = Date.now()): boolean {
   return expires_ms - nowMs < dueMs || nowMs < obtained_ms - dueMs
 }
@@ -120,8 +120,8 @@ async function refresh(path: string, limitMs: number, warn: (line: string) => vo
 const againMs = 200
 
 /**
- * Sends the request, and sends it again after a failure if there is time. In the meantime the gateway may have replaced
- * the refresh token. For a minute it returns the same new tokens for the old one.
+ * Sends the refresh, and sends it again after a failure if there is time. If the gateway has already done the first
+ * refresh, it still accepts the old refresh token for a minute, and returns the same new tokens.
  */
 async function askTwice(endpoint: string, token: string, limitMs: number): Promise<OauthAnswer> {
   const { askEndpoint } = await import('./exchange.ts')

@@ -54,7 +54,7 @@ export function fileOf(url: string, folder = signInFolder()): string {
   return join(folder, `${host}-${createHash('sha256').update(url).digest('hex').slice(0, 12)}.json`)
 }
 
-/** Reads the sign-in at `url`. @returns undefined without a file @throws SignInFault if it is damaged or unreadable */
+/** Reads a stored sign-in. @returns undefined if there is no file @throws SignInFault if the file cannot be used */
 export function readKept(path: string, url = 'URL'): KeptSignIn | undefined {
   let text: string
   try {

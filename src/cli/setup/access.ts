@@ -19,7 +19,7 @@ import { ask, explainFailure, readModelIds } from '../ask.ts'
 
 /** The options of `setup` about access. Each has been checked on its own. */
 export type AccessOptions = {
-  /** The URL without `/v1`. */
+  /** The URL of the gateway, without `/v1`. */
   url?: string
   key?: string
   /** A token for requesting the list of models if there is no key. */

@@ -8,7 +8,7 @@ class Tally {
     return this.#numbers.get(accountId) ?? 0
   }
 
-  /** Changes the number of an account. @param change is added; the number must not become negative */
+  /** Changes the number that is kept for an account. @param change is added; the sum must not become negative */
   add(accountId: string, change: number): void {
     const left = this.of(accountId) + change
     if (left === 0) this.#numbers.delete(accountId)
@@ -20,7 +20,7 @@ class Tally {
 const readersMax = 200
 const readersOfAccountMax = 20
 
-/** The places for reading on. An upstream is read on for its figures after the answer is over for its client. */
+/** Places for upstreams that are still read, for their usage figures, although the client's answer is over. */
 export class Readers {
   count = 0
   readonly #ofAccount = new Tally()
@@ -43,8 +43,8 @@ export class Readers {
 const countsAtOnceMax = 2
 
 /**
- * The allowance for counting tokens while paid requests are served. It grows by this many bytes of bodies a second, up
- * to the maximum.
+ * While paid requests are served, tokens of bodies are counted only within an allowance of bytes. These are the bytes
+ * that the allowance gains in a second, and its maximum.
  */
 const bytesPerSecond = 2 * 1_048_576
 const bytesAtOnce = 5 * 1_048_576
@@ -75,7 +75,7 @@ export function createCounting(clockMs: () => number, isServing: () => boolean) 
       const nowMs = clockMs()
       left = Math.min(bytesAtOnce, left + ((nowMs - sinceMs) / 1000) * bytesPerSecond)
       sinceMs = nowMs
-      // A body larger than `bytesAtOnce` may be counted when the whole allowance is left, that is after a quiet time.
+      // A body larger than `bytesAtOnce` needs the whole allowance, which is there only after a quiet time.
       if (left < Math.min(bytes, bytesAtOnce) && isServing()) return false
       left = Math.max(0, left - bytes)
       return true
@@ -104,7 +104,7 @@ export class Bodies {
     return new BodyShare(this, accountId)
   }
 
-  /** Counts bytes of a body. @returns false if that is more memory than is left */
+  /** Counts bytes of a body. @returns false if all bodies, or those of the account, would take too much memory */
   take(accountId: string, bytes: number): boolean {
     const own = this.#ofAccount.of(accountId) + bytes
     if (this.held + bytes > this.#bytesMax || own > this.#bytesMax * shareOfAccount) return false
@@ -131,7 +131,7 @@ export class BodyShare implements Disposable {
     this.#accountId = accountId
   }
 
-  /** Counts bytes of the body. @returns false if that is more memory than is left */
+  /** Counts bytes of the body. @returns false if the account or the process does not have that much memory left */
   take(bytes: number): boolean {
     const isTaken = this.#bodies.take(this.#accountId, bytes)
     if (isTaken) this.#taken += bytes
@@ -168,7 +168,10 @@ export function tooLarge(bodyBytesMax: number): GatewayError {
 /** Bytes that all streams together may bring in one turn of the ticker. With four turns a second this is 8 MiB a second. */
 const turnBytes = 2 * 1_048_576
 
-/** The request bytes that may be searched for echoes in one turn, on average. That takes 8 ms, or 3 % of the time. */
+/**
+ * The request bytes that may be searched for echoes in one turn of the ticker, on average. One large request may exceed
+ * the limit; the next turns then get less. The search of this many bytes takes 8 ms, which is 3 % of a turn.
+ */
 const searchedBytes = 524_288
 
 /** Bytes that a stream may always bring in a turn, however many streams run. The fastest models write half as much. */
@@ -176,7 +179,7 @@ const shareMin = 16_384
 
 /** A stream that is paused because it brought more than its share. */
 export interface Held {
-  /** Asks in the next turn whether the stream may go on. @returns false if it stays paused */
+  /** Called in each turn while the stream is paused. Resumes it if that is allowed. @returns false if it must wait */
   letOn(): boolean
 }
 
@@ -187,13 +190,13 @@ export interface Held {
  */
 export class Flow {
   turn = 0
-  /** Bytes that one stream may bring in this turn. */
+  /** Bytes that one stream may bring in this turn of the ticker. */
   share = turnBytes
-  /** Bytes of requests with which errors may still be compared in this turn (CON-4). */
+  /** The request bytes that may still be searched in this turn for parts that an error repeats (CON-4). */
   searchable = searchedBytes
   #held: Held[] = []
 
-  /** Keeps a paused stream. Each turn asks it whether it may go on. */
+  /** Keeps a paused stream. In each turn, `tick` asks the stream whether it may go on. */
   hold(stream: Held): void {
     this.#held.push(stream)
   }
@@ -203,7 +206,7 @@ export class Flow {
     this.turn++
     this.searchable = Math.min(searchedBytes, this.searchable + searchedBytes)
     this.share = Math.max(shareMin, Math.floor(turnBytes / Math.max(1, streams)))
-    // A stream that goes on may bring too much at once and be held again during this loop.
+    // A resumed stream can exceed its share again, and then calls `hold` during this loop.
     const before = this.#held
     this.#held = []
     for (const stream of before) if (!stream.letOn()) this.#held.push(stream)

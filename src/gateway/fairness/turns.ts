@@ -19,8 +19,8 @@ const windowMs = 1_000
 const startsPerTurn = 16
 
 /**
- * The longest wait, in ms. After that the request is refused, because its account sends too much and its body takes
- * memory.
+ * The longest time that a request waits to begin, in ms. After that it is refused, because its account sends too much
+ * and its body takes memory.
  */
 const patienceMs = 5_000
 
@@ -57,7 +57,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts) {
   /**
    * Resolves when it is this request's turn, at once if nothing else waits.
    * @param bytes the size of its body
-   * @throws GatewayError 429 after a wait of `patienceMs`; only the accounts that use most wait so long
+   * @throws GatewayError 429 after a wait of `patienceMs`; only accounts with the largest recent use wait so long
    */
   async function take(accountId: string, bytes: number): Promise<void> {
     const nowMs = clockMs()
@@ -93,7 +93,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts) {
     if (bytes > heavyBytes) heavyStartMs = nowMs
   }
 
-  /** Notes the end of the heavy request, if one was begun. It is one piece of work, so it is done by now. */
+  /** Notes the end of the heavy request, if one began. Each request is handled in one piece, so it has ended by now. */
   function endHeavy(nowMs: number): void {
     if (heavyStartMs === undefined) return
     heavyFromMs = nowMs + Math.min(nowMs - heavyStartMs, restMaxMs)
@@ -115,7 +115,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts) {
     }
     armed = Math.max(1, count)
     let turnMs: number | undefined
-    // Each start has a callback of its own, so that its work is done before the next one reads the clock.
+    // Each request begins in a callback of its own. So its work is done before the next callback reads the clock.
     for (let i = armed; i > 0; i--)
       soon(() => {
         const nowMs = clockMs()
@@ -134,7 +134,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts) {
     return count
   }
 
-  /** Refuses requests that have waited too long. The oldest of an account comes first in its list. */
+  /** Refuses requests that have waited too long. The list of an account begins with its oldest request. */
   function refuseOld(nowMs: number): void {
     for (const [accountId, own] of waiting) {
       while (own.length > 0 && nowMs - own[0]!.sinceMs > patienceMs)
@@ -161,7 +161,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts) {
     if (own.length === 0) waiting.delete(best.accountId)
     note(best.accountId, best.bytes, nowMs)
     best.begin()
-    // If no request waits, `arm` does not run again, so the end of the heavy request is noted here.
+    // Without a waiting request, nothing else notes the end of this heavy request.
     if (best.bytes > heavyBytes) soon(() => endHeavy(clockMs()))
   }
 }

@@ -92,12 +92,12 @@ function restoreCalls(
 }
 
 /**
- * Lets reasoning through if the client may see it (spec 2.2, 2.7) and it has text. A block with only a seal is shown
- * if the client asked for seals (ruling T7). The shown blocks are numbered anew, in the order in which they appear.
+ * Shows reasoning that has text, if the client may see reasoning (spec 2.2, 2.7). A block with only a seal is shown if
+ * the client also asked for seals (ruling T7). The shown blocks are numbered anew, in the order in which they appear.
  */
 function gateReasoning(shows: boolean, wantsSealed: boolean): Step<AnswerEvent, AnswerEvent> {
   let count = 0
-  /** The new numbers of the shown blocks; undefined for reasoning that may still be shown. */
+  /** New block numbers by the old ones. Undefined for a reasoning block that has no visible content yet. */
   const numbers = new Map<number, number | undefined>()
   return { push, end: () => [] }
 
@@ -149,7 +149,7 @@ class LeftOutMedia {
     else if (known.size < mediaMax) this.#sources.set(media, known.add(source))
   }
 
-  /** Returns the sentence as a text block. @param index the number of the next block */
+  /** Returns a text block that names the media that were left out. @param index the number of the next block */
   block(index: number): AnswerEvent[] {
     const leftOut = [...this.#sources].filter(([kind]) => !this.#told.has(kind))
     if (leftOut.length === 0) return []

@@ -89,13 +89,13 @@ type StopPatterns = {
   /** The first characters of all sequences, as code units. */
   firsts: ReadonlySet<number>
   /**
-   * Links of each state: its first child (one character longer), its next sibling (same parent), and its own last
-   * character.
+   * For each state: its first child (`longer`, one character longer), the next child of its parent (`sibling`), and its
+   * own last character (`code`).
    */
   longer: Int32Array
   sibling: Int32Array
   code: Uint16Array
-  /** For each state: the longest other state whose text is an end of this state's text. */
+  /** For each state: the state with the longest text that is a proper suffix of this state's text. */
   fallback: Int32Array
   /** For each state: the longest sequence that its text ends with, as an index in `stops`; -1 for none. */
   ending: Int32Array
@@ -145,7 +145,7 @@ export function compileStops(stops: readonly string[]): StopPatterns {
   return patterns
 }
 
-/** Returns the state that extends this one by the character; 0 if no such state exists. */
+/** Returns the state whose text is the text of `state` and then `character`; 0 if there is no such state. */
 function stepOf({ longer, sibling, code }: StopPatterns, state: number, character: number): number {
   let next = longer[state]!
   while (next !== 0 && code[next] !== character) next = sibling[next]!
@@ -155,7 +155,7 @@ function stepOf({ longer, sibling, code }: StopPatterns, state: number, characte
 /**
  * Moves on by one character of the input.
  * @param counting counts the visited states
- * @returns the longest state whose text is an end of the input, this character included
+ * @returns the state with the longest text among the states whose text is the end of the input so far
  */
 function follow(patterns: StopPatterns, state: number, character: number, counting?: { compared: number }): number {
   for (let from = state; ; from = patterns.fallback[from]!) {
@@ -196,7 +196,7 @@ export class StopMatcher {
     this.#read += text.length
     const best = this.#best
     const begunAt = this.#read - this.#patterns.growing[this.#state]!
-    // An open match that began earlier, or at the same place, would win. So the decision waits for it.
+    // An unfinished match that began earlier, or at the same place, would win. So the decision waits for that match.
     if (best === undefined || begunAt <= best.foundAt) return { shown: this.#show(begunAt) }
     return { shown: this.#show(best.foundAt), stop: best.stop }
   }

@@ -23,8 +23,8 @@ export function splitThinkTags(tags: ThinkTags): Step<AnswerEvent, AnswerEvent> 
 class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   readonly #tags: ThinkTags
   /**
-   * `before`: an opening tag may follow. `inside`: until the closing tag. `after`: blanks before the text are
-   * dropped. `outside`: tags are literal.
+   * `before`: an opening tag may still come. `inside`: the closing tag has not come yet. `after`: the closing tag has
+   * come, and blanks before the text are dropped. `outside`: tags are ordinary text.
    */
   #state: 'before' | 'inside' | 'after' | 'outside' = 'before'
   /** Text at the end of a piece that may be the beginning of a tag. */
@@ -36,29 +36,29 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
    * field.
    */
   #unproven: string | undefined
-  /** Blanks at the end of the unproven text, after the part that repeats the thought. */
+  /** The unproven text after its repetition of the whole thought. Only blanks may be there. */
   #beyond = ''
-  /** Whether the unproven text has a word yet. Blanks before its first word are ignored. */
+  /** Whether a word was found in `#unproven`. Blanks before the first word are ignored. */
   #hasWord = false
   #count = 0
-  /** The text block that is being read, and the block that we have opened for it. */
+  /** `#reading`: the incoming text block that is being read. `#open`: the block of ours that is open now. */
   #reading: number | undefined
   #open: { index: number; kind: 'text' | 'reasoning' } | undefined
   /** Whether text followed the last piece of the reasoning field. */
   #hasRead = false
-  /** Whether the last block of text or of the field was cut. */
+  /** Whether the last block was cut. This is a text block, or a block of the reasoning field. */
   #wasCut = false
-  /** Text without an opening tag came before the reasoning field. So either of the two may repeat the other. */
+  /** Whether tagged text without an opening tag came before the reasoning field. Then either may repeat the other. */
   #isImplied = false
-  /** Text of the reasoning field that the tagged text has not repeated yet. */
+  /** The part of the reasoning field's text that the tagged text has not repeated yet. */
   #thought: string | undefined
   /** Tagged text that the reasoning field has not repeated yet. */
   #unrepeated = ''
   /** Whether a thought came both in the reasoning field and before a closing tag. */
   #isMirrored = false
-  /** Whether text came before the tags. An opening tag is then text, unless the tagged text repeats the thought. */
+  /** Whether text came before the tags. An opening tag is then text, unless the text after it repeats the thought. */
   #isLate = false
-  /** The reasoning field's blocks that are read together with the tags. */
+  /** The numbers of the open blocks of the reasoning field, whose text is compared with the tagged text. */
   readonly #fields = new Set<number>()
   readonly #numbers = new Map<number, number>()
   #events: AnswerEvent[] = []
@@ -142,7 +142,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
     if (this.#state === 'outside') this.#endText()
   }
 
-  /** Whether the field has a thought that the text has not repeated. */
+  /** Whether the reasoning field has a thought that the tagged text has not repeated. */
   #isRepeatable(): boolean {
     return this.#thought !== undefined && this.#thought.trim() !== ''
   }
@@ -188,7 +188,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
     }
   }
 
-  /** Reads text after an open tag. @returns the text after the closing tag, if this tag has ended the thought */
+  /** Reads text after an opening tag. @returns the text after the closing tag, if the tagged text is reasoning */
   #readTagged(text: string): string | undefined {
     const { open, close } = this.#tags
     const at = text.indexOf(close)
@@ -204,7 +204,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
       this.#write('text', this.#unproven + text)
       return undefined
     }
-    // The unproven text is now proven to be a thought. Only the part that the reasoning field did not contain is new.
+    // The closing tag proves that the unproven text is a thought. `#think` writes only what the reasoning field lacks.
     if (this.#unproven !== undefined) this.#isImplied = true
     this.#unproven = undefined
     if (!isDoubtful) this.#think(text.slice(0, at))
@@ -218,7 +218,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
     return text.slice(at + close.length)
   }
 
-  /** Reads text outside of tags. @returns the text after an opening tag, if it may repeat the thought; otherwise '' */
+  /** Reads text outside of tags. @returns the text after an opening tag, if its text may repeat the thought; else '' */
   #readText(text: string): string {
     const { open } = this.#tags
     const at = this.#isRepeatable() ? text.indexOf(open) : -1
@@ -253,9 +253,9 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   }
 
   /**
-   * Whether the unproven text still repeats the thought. Each piece is compared only with its own part of the
-   * thought, since there may be many pieces. A text longer than the thought is no repetition, apart from blanks at
-   * its end.
+   * Whether the text since the opening tag still repeats the thought of the reasoning field. Each piece is compared
+   * only with its own part of the thought, since there may be many pieces. A text that is longer than the thought is no
+   * repetition, unless it is longer only by blanks at its end.
    */
   #repeats(piece: string): boolean {
     const said = this.#hasWord ? piece : piece.trimStart()
@@ -272,7 +272,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   }
 
   /**
-   * Decides the meaning of the withheld text. Called when no later text can contain tags.
+   * Decides whether the withheld text is reasoning or text of the answer. Called when no later text can contain tags.
    * @param isWhole whether the answer has ended uncut. Text that repeats the thought is then shown as the answer.
    */
   #endText(isWhole = false) {
@@ -314,8 +314,9 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
 }
 
 /**
- * Compares a piece with a text that it may repeat, ignoring blanks before both. Returns the part of the piece beyond
- * the repetition, and the text that is not repeated yet.
+ * Compares a piece with the text that it is expected to repeat, ignoring blanks before both.
+ * @returns the part of the piece after the repetition, and the part of the text that later pieces must still repeat. If
+ *   the piece does not repeat the text, these are the whole piece and ''
  */
 function pastRepetition(text: string, piece: string): [beyond: string, left: string] {
   for (const [told, said] of [

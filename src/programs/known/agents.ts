@@ -153,7 +153,7 @@ export const qwenCode: Program = {
   },
 }
 
-/** Limits reasoning. By default Qwen Code would reason with the whole output limit, which this wire refuses. */
+/** Limits reasoning. By default Qwen Code would allow it the whole output limit, which the messages wire refuses. */
 function thinkingOf({ outputTokensMax }: Figures) {
   if (outputTokensMax === undefined) return { reasoning: { effort: 'medium', budget_tokens: 4_096 } }
   const budget = Math.max(1_024, Math.floor(outputTokensMax / 4))

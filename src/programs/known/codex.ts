@@ -54,7 +54,7 @@ wire_api = "responses"
     text,
     without: [
       ...[['model_context_window'], ['model_catalog_json'], ['web_search']],
-      // Codex refuses a file with both of these settings (0.171.0).
+      // Codex refuses a file that has both settings (0.171.0). So the setting that `text` does not contain is removed.
       ...['env_key', 'auth'].map((name) => ['model_providers', 'triwire', name]),
     ],
   }

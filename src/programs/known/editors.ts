@@ -55,7 +55,7 @@ export const vscode: Program = {
   },
 }
 
-/** The provider's name. Zed reads the key from its own store, or from the variable `TRIWIRE_API_KEY`. */
+/** Our name in Zed's settings. Zed reads the key from its own store, or from the variable `TRIWIRE_API_KEY`. */
 const zedProvider = 'triwire'
 
 /** The editor Zed. Its settings come from Zed's own types (crates/settings_content). We could not test it. */

@@ -32,7 +32,7 @@ const partsOf: Record<string, string[]> = {
 const stopsMax = 4
 const toolsMax = 128
 
-/** @throws Rejection */
+/** Checks the body of a chat request as the vendor does. @throws Rejection */
 export function checkChat(body: SimulatorJson): void {
   checkFields(body)
   checkTools(body)

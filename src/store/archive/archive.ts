@@ -55,7 +55,7 @@ export type ArchiveWishes = Pick<VerifyOptions, 'priceNanos' | 'readList'> & {
   progress?: ((words: string) => void) | undefined
 }
 
-/** The report of an archive command. @property digest the SHA-256 of the file; undefined for a plan, which has none */
+/** The report of an archive command. @property digest the file's SHA-256; undefined for a plan, which makes no file */
 export type ArchiveReport = {
   month: string
   state: Archive['state'] | 'here'
@@ -161,7 +161,10 @@ function countOf(ranges: readonly SealRange[]): { accounts: number; entries: num
   return { accounts: ranges.length, entries: ranges.reduce((sum, { fromSeq, toSeq }) => sum + toSeq - fromSeq + 1, 0) }
 }
 
-/** @param isAll true for a detachment, which has more conditions and includes entries that earlier archives left out */
+/**
+ * Plans the archive of a month.
+ * @param isAll true for a detachment, which has more conditions and includes entries that earlier archives left out
+ */
 async function plan(
   store: ArchiveStore,
   month: string,
@@ -187,7 +190,7 @@ async function plan(
 
 type Contents = { header: ArchiveHeader; ranges: readonly SealRange[] }
 
-/** @returns the digests of the file, of its sealed rows and of its index */
+/** Writes the archive, and verifies it. @returns the digests of the file, of its sealed rows and of its index */
 async function writeAndProve(store: ArchiveStore, path: string, contents: Contents, wishes: ArchiveWishes) {
   await writeArchive(path, contents.header, pieces(store, contents.ranges, wishes))
   return prove(store, path, contents.ranges, wishes, async () => {})
@@ -244,9 +247,9 @@ async function linkBefore({ dialect, run }: ArchiveStore, accountId: string, seq
 type ProvenFile = { digest: string; sealsDigest: string; indexDigest: string }
 
 /**
- * Verifies that a file is consistent, and that it matches the store. The file must have exactly the ranges in `ranges`.
- * The first digest of a range must continue the store's entry before the range. The last digest must be the one in the
- * store.
+ * Verifies that a file is consistent, and that it matches the store. The file must have exactly the entries that
+ * `ranges` names for each account. The first digest of a range must continue the store's entry before the range. The
+ * last digest must be the one in the store.
  * @param take gets the sealed rows and index rows of each part
  */
 async function prove(
@@ -384,7 +387,7 @@ async function move(
   return archive
 }
 
-/** @param isHeld false if another command has changed the archive since this one read it */
+/** Throws if another command is working on the month. @param isHeld false if that command has changed the archive */
 function refuseBusy(month: string, isHeld: boolean): void {
   if (!isHeld)
     throw new StoreError(`another command is working on ${month}: wait until it ends, then run this one again`)

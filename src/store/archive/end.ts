@@ -10,7 +10,7 @@ export type ArchiveStore = {
   fileOf(month: string): string
   /** Runs a step: a query of the store, or a change. Its transactions are durable when the promise resolves. */
   run<T>(step: StoreStep<T>): Promise<T>
-  /** Adds the triggers that guard archived entries, and locks out older versions of triwire. It may be called again. */
+  /** Adds the triggers that guard archived entries, and locks out older versions of triwire. Repeating does no harm. */
   begin(): Promise<void>
   /** A statement that makes other operators' writes wait until the transaction ends. Undefined for SQLite. */
   lock: string | undefined

@@ -26,7 +26,7 @@ import type { Row } from '../sql/step.ts'
  * 3. The last line has the numbers of accounts and entries.
  */
 
-/** The first line of a file. */
+/** The first line of an archive file. */
 export type ArchiveHeader = { month: string; timeZone: string; fromMs: number; untilMs: number }
 
 /**
@@ -94,7 +94,7 @@ function toLine(value: unknown): string {
   return JSON.stringify(value, (_, one) => (typeof one === 'bigint' ? rawJson(one.toString()) : one))
 }
 
-/** Makes a number that JSON writes digit by digit. TypeScript has no types for `JSON.rawJSON` yet. */
+/** Makes a number that JSON writes with exactly these digits. TypeScript has no types for `JSON.rawJSON` yet. */
 const { rawJSON: rawJson } = JSON as typeof JSON & { rawJSON(text: string): unknown }
 
 function fromLine(line: string): unknown {

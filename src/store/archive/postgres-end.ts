@@ -18,10 +18,10 @@ const [lockMs, triesMax] = [1_000, 10]
 /** The SQLSTATE of a statement that waited too long for a lock. */
 const lockNotAvailable = '55P03'
 
-/** Forces the use of the index, even if the planner lacks statistics. The index has an account's entries together. */
+/** Forces the use of the index, even without statistics. In the index, the entries of an account are together. */
 const settings = { enable_seqscan: 'off' }
 
-/** @throws StoreError if the database cannot be used, or its content was moved */
+/** Opens a database for archiving. @throws StoreError if the database cannot be used, or its content was moved */
 export async function openPostgresArchive({ url, shown }: { url: string; shown: string }): Promise<ArchiveStore> {
   const database = openDatabase({ url, max: 2, patienceMs, purpose: 'archive', settings })
   try {
@@ -50,7 +50,7 @@ export function createPostgresArchive(database: Database, shown: string): Archiv
         try {
           return await database.transact(makeGuards)
         } catch (error) {
-          // Another session reads the ledger in one long statement. Waiting debits are posted before the next try.
+          // One long statement of another session has the lock. Waiting debits are posted before the next try.
           if (tries === triesMax || codeOf(error) !== lockNotAvailable) throw error
         }
       }

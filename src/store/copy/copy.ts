@@ -22,7 +22,7 @@ import {
 
 /** Receives the progress of a copy, for people. */
 export type CopyListener = {
-  /** Called now and then during long work. */
+  /** Called with a sentence about the progress, now and then during long work. */
   progress(words: string): void
   /** Called with a sentence about something that a person must do or know. */
   note(text: string): void
@@ -165,7 +165,7 @@ class Copy {
     ])
   }
 
-  /** Ends the copy, while nobody writes to the source any more. @throws StoreError if source and target differ */
+  /** Completes the copy. From now on nobody may write to the source. @throws StoreError if source and target differ */
   async end(held: HeldSource): Promise<Omit<CopyReport, 'pauseMs'>> {
     const { spooled } = held
     if (spooled) this.#listener.note(spooled)
@@ -238,7 +238,7 @@ export async function refuseMovedElsewhere(source: CopySource, target: string): 
   return moved
 }
 
-/** Refuses a source that was moved. The exception is a move into this target that was interrupted in its last step. */
+/** Refuses a source that was moved, unless a move into this target was interrupted in its last step. */
 async function refuseMoved(source: CopySource, target: CopyTarget): Promise<void> {
   const moved = await refuseMovedElsewhere(source, target.shown)
   if (moved && (await target.readMoved())?.to !== '') throw new StoreError(sayMoved(source.shown, moved))
@@ -271,14 +271,14 @@ async function refuseOthers(source: CopySource, target: CopyTarget): Promise<voi
   }
 }
 
-/** Refuses to copy a store onto itself under another name. The mark of an incomplete target is then in the source. */
+/** Refuses to copy a store onto itself under another name. `begin` has then marked the source as incomplete. */
 async function refuseItself(source: CopySource, target: CopyTarget): Promise<void> {
   if ((await source.readMoved())?.to !== '') return
   await target.finish()
   throw new StoreError(`${source.shown} and ${target.shown} are the same store: name another one with --to`)
 }
 
-/** Compares the last entry of every account. */
+/** Compares the last entry of each account in two stores. Returns a sentence if any entries differ. */
 function compareTails(one: readonly ChainEnd[], other: readonly ChainEnd[]): string[] {
   const ends = new Set(other.map(textOf))
   const count = one.filter((tail) => !ends.has(textOf(tail))).length + Math.abs(one.length - other.length)

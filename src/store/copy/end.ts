@@ -71,8 +71,8 @@ export type CopyEnd = {
 
 export type CopySource = CopyEnd & {
   /**
-   * Runs `work` while no server uses the store and nobody writes to it.
-   * @returns the servers that still run, in words; then `work` was not called
+   * Runs `work` while no server uses the store and nobody writes to it. If a server still runs, `work` is not called.
+   * @returns the result of `work`, or the servers that still run, in words
    */
   hold<T>(work: (held: HeldSource) => Promise<T>): Promise<{ servers: string } | { result: T }>
 }
@@ -85,7 +85,7 @@ export type HeldSource = {
    * C15).
    */
   fixMoment(): Promise<number>
-  /** Marks the store as moved. The mark is durable when `hold` resolves; then servers and operators are refused. */
+  /** Marks the store as moved, so that it refuses servers and operators. The mark is durable when `hold` resolves. */
   markMoved(to: string): Promise<void>
 }
 
@@ -103,7 +103,7 @@ export type CopyTarget = CopyEnd & {
   addEntries(rows: readonly RegisterRow[]): Promise<void>
   /** Prepares the tables for quick reading, after many entries were added. */
   settle(): Promise<void>
-  /** @param changed all rows of `replaced` registers; of other registers only rows that are missing or different */
+  /** @param changed all rows of `replaced` registers, but only missing or different rows of other registers */
   write(changed: Registers): Promise<void>
   /** Sets the zone of the store's days and weeks. */
   setZone(zone: Zone): Promise<void>

@@ -14,7 +14,7 @@ import { answering, promising } from '../sql/step.ts'
 import type { CopyEnd, CopySource, CopyTarget, EntryRange, HeldSource, RegisterRow } from './end.ts'
 import { createCopyQuestions } from './questions.ts'
 
-/** The longest time of a statement, in ms. A slice takes less than a second; the rest is for a busy machine. */
+/** The longest time of a statement, in ms. A slice normally takes less than a second, but the machine may be busy. */
 const patienceMs = 60_000
 
 /** The transaction idles while the other end writes and verifies, so its idle time is not limited. */

@@ -66,7 +66,7 @@ function begunOf(pid: number): string | null {
   if (process.platform !== 'linux') return null
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // The second field is a name in parentheses. It may contain blanks.
+    // The second field of the line is the program's name in parentheses. The name may contain blanks and parentheses.
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null
   } catch {
     return null

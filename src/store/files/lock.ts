@@ -58,7 +58,7 @@ function makeLock(lockPath: string, storePath: string): void {
   }
 }
 
-/** Locks a store that exists. @returns as `lockStore`; undefined if there is no store @throws as `lockStore` */
+/** Locks a store as `lockStore` does, but only if the store exists. @returns undefined if there is no store */
 export function lockIfThere(path: string): (() => void) | undefined {
   return isThere(path) ? lockStore(path) : undefined
 }

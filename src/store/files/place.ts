@@ -75,8 +75,8 @@ export function realPath(path: string): string {
 }
 
 /**
- * Moves a spool (debits not yet posted) to the store's real path. An earlier release kept the spool beside the link.
- * @throws StoreError if it cannot be moved
+ * Moves a spool (debits not yet posted) to the store's real path. If the store was opened through a symbolic link, an
+ * earlier release kept the spool beside that link. @throws StoreError if the spool cannot be moved
  */
 export function bringSpool(linkPath: string, path: string): void {
   const [from, to] = [spoolPath(linkPath), spoolPath(path)]

@@ -146,8 +146,8 @@ async function sizeOf(file: FileHandle): Promise<number> {
 
 /**
  * The content of a spool.
- * @property returns the ids of the requests whose debits must not be posted. If the database has such a debit, it must
- * be reversed
+ * @property returns the ids of the requests whose debits must not be posted. A debit that is already in the database
+ * must be reversed
  */
 type Spooled = { debits: Debit[]; returns: string[]; unreadable: number }
 
@@ -175,9 +175,9 @@ export function readSpool(path: string): Spooled {
 }
 
 /**
- * Ends a spool whose debits were posted. If a line could not be read or posted, a copy is kept for a person.
- * @param isHeld true if some debits are not posted yet. Then the spool stays; posting the other debits again is
- * harmless
+ * Removes a spool after its debits were posted. If a line could not be read or posted, a copy is kept for a person.
+ * @param isWhole whether every line could be read and posted
+ * @param isHeld true if some debits cannot be posted yet. Then the spool stays. To post its debits again does no harm
  * @returns the path of the kept copy, if there is one
  */
 export function retireSpool(path: string, isWhole: boolean, isHeld = false): string | undefined {
@@ -191,7 +191,7 @@ export function retireSpool(path: string, isWhole: boolean, isHeld = false): str
 export type Recovery = {
   posted: number
   known: number
-  /** Debits that were reversed, because the database had them although their clients had been refused (ruling C13). */
+  /** The number of reversed debits. The database had them although their clients had been refused (ruling C13). */
   returned: number
   rejected: number
   unreadable: number

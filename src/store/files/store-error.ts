@@ -30,7 +30,7 @@ const cures = new Map([
   [26, 'is not a triwire store, or is damaged: name another file with --store, or restore a backup'],
 ])
 
-/** For errors of files that are written without SQLite: the result code of SQLite that has the same cure. */
+/** For files that are written without SQLite: maps an error code to the result code of SQLite with the same cure. */
 const alike = new Map([
   ['EACCES', 14],
   ['EPERM', 14],

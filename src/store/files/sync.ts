@@ -7,7 +7,7 @@ import { dirname } from 'node:path'
  * a folder.
  */
 
-/** Syncs a folder and blocks its thread meanwhile. */
+/** Syncs a folder. The calling thread is blocked meanwhile. */
 export function syncFolder(folder: string): void {
   if (process.platform === 'win32') return
   const file = openSync(folder, 'r')
@@ -18,7 +18,7 @@ export function syncFolder(folder: string): void {
   }
 }
 
-/** Syncs a folder without blocking its thread. The serving thread uses this, because a disk may be stuck. */
+/** Syncs a folder without blocking the calling thread, even if the disk is stuck. The serving thread uses this. */
 export async function syncFolderAside(folder: string): Promise<void> {
   if (process.platform === 'win32') return
   const file = await open(folder)

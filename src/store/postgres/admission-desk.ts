@@ -14,7 +14,7 @@ type DeskOptions = {
    * write does no harm.
    */
   database: Transaction
-  /** Monotonic milliseconds. */
+  /** Returns a monotonic time in ms. */
   clockMs(): number
   answer(answers: DeskAnswer[]): void
   /** Called if a call fails and is tried again, at most once a second. */
@@ -29,8 +29,8 @@ type DeskOptions = {
 }
 
 /**
- * A replica as registered in the database. The number alone is not unique, because a promoted standby may assign it
- * again.
+ * The identity of a replica in the database. `id` alone is not unique, because a promoted standby may assign the same
+ * id again.
  */
 export type Identity = { id: number; startedMs: number }
 
@@ -39,7 +39,7 @@ const patienceMs = 2_000
 /** The most accounts in one call. They are locked until the call ends, so large calls make other replicas wait. */
 const accountsMax = 16
 
-/** The most shares (figures of one scope) in one call of `tell`. The call has the same time limit as other calls. */
+/** The most accounts, keys and people whose figures one call of `tell` sends. The time limit is that of other calls. */
 const toldMax = 2_000
 
 /**
@@ -63,11 +63,11 @@ const pauseMaxMs = 100
 /**
  * Asks the database for one replica whether requests may run. Such a question is called an ask.
  *
- * - Each lane has one call under way at a time. A call carries all asks that arrived since the call before.
- * - An account is in one call at a time, because its figures are absolute and must arrive in order.
+ * - There are a few lanes (two by default), each with at most one call to the database under way.
+ * - A call carries all asks that arrived since the call before. A failed call is repeated until its asks have expired.
+ * - An account is in only one call at a time. Calls carry its total figures, which must arrive in order.
  * - The desk keeps the figures of this replica (its holds and places), and writes them with every ask (admit.ts).
- * - A failed call is repeated until its asks have expired.
- * - `tell` never runs beside an `admit`, so its figures include everything that was just granted.
+ * - `tell` and `admit` never run at the same time. So the figures of `tell` include everything that was just granted.
  */
 export class AdmissionDesk {
   readonly #options: Required<Omit<DeskOptions, 'onTrouble'>> & Pick<DeskOptions, 'onTrouble'>
@@ -75,7 +75,7 @@ export class AdmissionDesk {
   readonly #pace: Pace
   /** The accounts for the next calls, in order. */
   readonly #due = new Set<AccountShares>()
-  /** The accounts whose call is under way or being repeated. */
+  /** The accounts in calls to the database that are under way or being repeated. */
   readonly #inCalls = new Set<AccountShares>()
   #freeLanes: number
   /** The accounts whose figures in the database are out of date, each with the time of the first unsent change. */
@@ -94,9 +94,9 @@ export class AdmissionDesk {
   #answeredMs = Number.NEGATIVE_INFINITY
   /** When the database last answered a call of this desk. */
   #admittedMs = Number.NEGATIVE_INFINITY
-  /** Whether an ask was refused because the database had answered nothing on this thread since the ask arrived. */
+  /** Whether a question expired, and the database had answered nothing on this thread since the question arrived. */
   #isUnheard = false
-  /** The accounts whose asks expired while the database answered no call of this desk (a table may be locked). */
+  /** The accounts of admission requests that expired while this desk got no answer. A table may be locked then. */
   readonly #refused = new Set<string>()
   /** The database's time when it last answered, and our clock at that moment. They show which rate windows are over. */
   #heard = { databaseMs: 0, clockMs: 0 }
@@ -154,12 +154,12 @@ export class AdmissionDesk {
     if (wasSilent && !this.#isStoreSilent) this.#options.answer([])
   }
 
-  /** Whether the whole store is silent. A lock of one account's rows does not count (ruling Y16). */
+  /** Whether the whole store is silent. One silent account does not count, as its rows may be locked (ruling Y16). */
   get #isStoreSilent(): boolean {
     return this.#isUnheard || this.#refused.size > 1
   }
 
-  /** Ends the desk. All waiting asks get the verdict `silent`. */
+  /** Ends the desk. All questions that still wait get the verdict `silent`. */
   close(): void {
     this.#isClosed = true
     clearInterval(this.#timer)
@@ -186,9 +186,9 @@ export class AdmissionDesk {
     if (keyId !== undefined) keyOf(account, keyId).heldNanos += nanos
     if (personId !== undefined) keyOf(account, personId).heldNanos += nanos
     const isNarrow = keyId !== undefined || personId !== undefined
-    // If credit is short, the new figures are sent at once. With old figures, the database could refuse a request
-    // although credit is free. Or it could admit a request although the credit is owed. The desk does not know how much
-    // is left of a budget, or under limits of a key or person. In these cases it sends the figures at once too.
+    // The new figures are sent at once if credit is short. With old figures, the database could refuse a request
+    // although credit is free. Or it could admit a request although the credit is owed. The new figures are also sent
+    // at once if a budget or limits of a key or person apply. The desk does not know how much is left of these.
     if (isNarrow || account.hasBudget || account.balanceNanos < 20n * (own.heldNanos + (nanos < 0n ? -nanos : nanos)))
       this.#want(account)
     else if (!this.#dirty.has(account)) this.#dirty.set(account, this.#options.clockMs())
@@ -236,7 +236,7 @@ export class AdmissionDesk {
     this.#schedule()
   }
 
-  /** Repeats the call until it is answered, or all its asks have expired. */
+  /** Repeats the call until the database answers, or until no request waits for the accounts of the call any more. */
   async #admit(batch: readonly AccountShares[]): Promise<void> {
     for (const account of batch) this.#dirty.delete(account)
     for (let pause = pauseMinMs; ; pause = Math.min(pauseMaxMs, pause * 2)) {
@@ -266,7 +266,7 @@ export class AdmissionDesk {
     )
   }
 
-  /** @returns the failure; undefined if the call succeeded */
+  /** Tries once to send a batch of asks to the database. @returns the failure; undefined if the call succeeded */
   async #tryAdmit(batch: readonly AccountShares[]): Promise<unknown> {
     const { database, functions, clockMs, answer } = this.#options
     if (!this.#identity) return new Error('not registered yet')
@@ -297,7 +297,7 @@ export class AdmissionDesk {
     }
   }
 
-  /** Puts an account into a later call if asks wait for it, or if its figures changed during the call. */
+  /** Puts an account into a later call if its asks (questions of requests) wait, or if its figures have changed. */
   #settle(account: AccountShares): void {
     if (isWaitedFor(account)) this.#due.add(account)
     else if (sharesOf(account).some(isDirty) && !this.#dirty.has(account))

@@ -2,20 +2,20 @@ import type { BudgetLeft, DeskAnswer, DeskVerdict, KeyFigures, KeyScope, PlaceTa
 import { verdicts } from './admit.ts'
 import { type AccountShares, countOf, giveBack, isDirty, keyOf, type OpenAsk, type Share } from './shares.ts'
 
-/** A scope of a call: an account, a key or a person, with its limits. */
+/** An account, a key or a person that a call of `admit` checks, with its limits (`''`: no limit). */
 type Scope = { share: Share; limit: number | ''; budget: bigint | ''; isKey: boolean; asks: readonly OpenAsk[] }
 
-/** The scopes that an ask (whether a request may run) can name besides its account. */
+/** The fields of an ask (the question whether a request may run) that name a scope within its account. */
 const narrow = ['key', 'person'] as const satisfies (keyof OpenAsk)[]
 
 /** The parameters of one call of `admit`, and the reader of its answer. */
 type AdmitCall = {
   values: readonly unknown[]
-  /** Updates the shares from the answer. @returns the answers for asks that still wait, and the database's time */
+  /** Updates the shares from an answer of the database. @returns answers for waiting asks, and the database's time */
   read(text: string): { answers: DeskAnswer[]; nowMs: number }
 }
 
-/** @param accounts the accounts of one lane, with asks that have not expired */
+/** Prepares a call of the function `admit`. @param accounts the accounts to call for, without asks that have expired */
 export function callOf(replica: number, leaseMs: number, turn: number, accounts: readonly AccountShares[]): AdmitCall {
   const scopes = accounts.flatMap(scopesOf).sort((a, b) => (a.share.scope < b.share.scope ? -1 : 1))
   const placeOf = new Map(scopes.map(({ share }, index) => [share.scope, index + 1]))
@@ -78,7 +78,7 @@ function limitOf(asked: { requestsPerMinute: number | undefined } | undefined): 
   return asked?.requestsPerMinute === undefined ? '' : Math.min(asked.requestsPerMinute, 2 ** 31 - 1)
 }
 
-/** The figures of a scope in an answer. @property budget what is left of an account's budget, if it has one */
+/** The database's figures for an account, key or person. @property budget what is left of an account's own budget */
 type BudgetFigures = {
   all: number
   credit: bigint

@@ -34,8 +34,8 @@ export const calls = {
 } as const
 
 /**
- * Letters in the result of `admit`. A refused ask gets the first refusal that applies, in the order account, person,
- * key (R1).
+ * The characters in the result of `admit`, one for each ask. A refused ask gets the first refusal that applies, in the
+ * order account, person, key (R1).
  */
 export const verdicts = {
   '0': 'admitted',
@@ -62,21 +62,24 @@ export const windowMs = 60_000
 const graceMs = 3_000
 
 /**
- * Locks the scopes, reads the figures of the other replicas, judges the asks, and writes the caller's new figures.
+ * Locks the scopes, reads the figures of the other replicas, judges the asks, and writes the caller's new figures. A
+ * scope is an account, a key or a person. An ask is the question whether a request may run.
  *
  * In:
  * - the caller's number, the lease of a replica in ms, and the number of this call, which grows with each call;
  * - for each scope, in the order of their names: the caller's own figures, its limits, and its number of asks. `keys`
- *   is true for keys and people, false for accounts, which have a balance. `limits` and `budgets` are null if there are
- *   none;
- * - for each ask, account by account: the positions of its key and person among the scopes (0: none), its hold, and
- *   whether windows count it.
+ *   is true for keys and people, false for accounts, which have a balance. `limits` and `budgets` are null if the scope
+ *   has none;
+ * - for each ask, account by account: its hold, and whether rate windows count it. Also the positions of its key and
+ *   person among the scopes (0: none).
  *
  * Out: `verdicts;now;scope;scope…` with a scope as `window,own places,all places,credit,free,renews,left,spare`:
- * - `window`: the beginning of its window; 0 if none is open;
- * - `credit` and `free`: the amount it may spend, and the part that nobody holds; both empty if nothing limits it;
- * - `renews`: when the spend of its budget is reset; empty if nothing was spent;
- * - `left` and `spare`: the same as `credit` and `free` for the budget of an account; empty if it has none.
+ * - `window`: the beginning of the scope's rate window; 0 if none is open;
+ * - `own places` and `all places`: the requests in that window, of the caller and of all replicas;
+ * - `credit` and `free`: the amount that the scope may spend, and the part of this that no request holds. Both are
+ *   empty if nothing limits the scope;
+ * - `renews`: when the spend of the scope's budget is reset; empty if nothing was spent;
+ * - `left` and `spare`: the same as `credit` and `free` for the budget of an account; empty if the account has none.
  */
 export const admit = defineFunction(
   'admit',
@@ -200,9 +203,9 @@ END $$`,
 )
 
 /**
- * Writes all figures of a replica: on every new connection, and when the database has lost them.
+ * Writes all figures of a replica. This is done on every new connection, and when the database has lost the figures.
  *
- * Many figures take several calls; the first of them has the number `since_turn`. The last call removes scopes that no
+ * Many figures need several calls. `since_turn` is the number of the first call. The last call removes scopes that no
  * call of the series named. No `admit` of the replica may be under way. After the last call the replica is alive, even
  * if others considered it dead.
  */

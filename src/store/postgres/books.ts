@@ -20,7 +20,7 @@ type PostgresBooks = BookStore & { readMoved(): Promise<Moved | undefined>; clos
 type PostgresBooksOptions = {
   /** The URL as it may be shown (ruling X13). */
   shown: string
-  /** False: a database without a store is an error. */
+  /** Whether to create a store if the database has none. If false, a database without a store is an error. */
   create?: boolean
   /** The longest time of a statement, in ms, if it is not the usual one. */
   statementMs?: number | undefined

@@ -21,8 +21,8 @@ type ControlOptions = {
 }
 
 /**
- * The pauses between two tries to reach the database, in ms. `lockedMs` applies after a migration found objects locked.
- * It is longer because other statements on these objects wait too while a migration waits for their locks.
+ * The pauses between two tries to reach the database, in ms. `lockedMs` follows a migration that could not lock an
+ * object in time. It is longer, because other statements on the object wait while a migration waits for the lock.
  */
 const [retryMs, lockedMs] = [100, 5_000]
 
@@ -35,7 +35,7 @@ const preparedBeats = 10_000
  */
 export class Control {
   /**
-   * Resolves to whether the database was reached in the first `patienceMs`.
+   * Resolves to true when the database is reached, or to false after `patienceMs` without it.
    * @throws StoreError if the operator must change something first
    */
   readonly first: Promise<boolean>
@@ -119,7 +119,7 @@ export class Control {
     const wasReached = this.#isReached
     this.#isReached = false
     if (wasReached) for (const desk of this.#options.desks) desk.onLost?.()
-    // A loss that lasts is reported again only if the database refuses us with a new message.
+    // While the database stays lost, only a refusal with a new message is reported.
     if (wasReached === false && (!refusal || refusal.message === this.#refused)) return
     this.#refused = refusal?.message
     this.#options.say('reach', { isReached: false, error: (explainDatabase(error, shown) as Error).message })
@@ -151,12 +151,12 @@ export type Desk = ThreadPart & {
   close?(): Promise<void>
 }
 
-/** The time between two checks of a clock in doubt, in ms, while a server that has just reached the database waits. */
+/** How often a clock in doubt is checked while a server that has just reached the database waits, in ms. */
 const clockLookMs = 1_000
 
 /**
  * Compares the database's clock with this machine's steady clock (ruling Y15). While the clock is in doubt, `post`
- * refuses. When a server has just reached the database, the desks after this one wait until the doubt is over.
+ * refuses. When a server reaches the database, the desks in line after this one wait until the doubt is over.
  */
 export class ClockDesk implements Desk {
   readonly watch: ClockWatch
@@ -174,8 +174,8 @@ export class ClockDesk implements Desk {
   async onBeat(session: Transaction): Promise<void> {
     const nowMs = await run(session, readNowMs(dialect))
     if (!this.watch.isDue(nowMs)) return
-    // Confirmations of the clock are in the audit trail. If the clock is right, the trail is not read, so that a lock of the
-    // trail does not keep a server from its database.
+    // The audit trail has the confirmations of the clock. If the clock is right, the trail is not read. So a lock of
+    // the trail cannot keep a server from its database.
     const isWithConfirmed = !this.watch.believes(nowMs)
     const askedMs = Date.now()
     const facts = await run(session, readClock(dialect, isWithConfirmed))

@@ -2,7 +2,7 @@ import type { Cooldown } from '../../accounts/server-store.ts'
 import type { Transaction } from './database.ts'
 import { cool, cooling, disabled, enable, lift } from './shared-limits.ts'
 
-/** SQL that makes the commit of its statement wait for the disk. The commit of a cooldown does not wait. */
+/** A statement with this SQL waits at its commit until the disk has the change. Cooldowns are written without it. */
 const durably = `set_config('synchronous_commit', 'on', true)`
 
 /**
@@ -14,7 +14,7 @@ export class CooldownBoard {
   readonly #say: BoardListener
   readonly #me: () => string
   readonly #told = new Map<string, BoardEntry>()
-  /** Entries that this server wrote but has not read back yet. If the table lacks one, another server has lifted it. */
+  /** Entries that this server wrote and has not read back yet. If one is not in the table, another server lifted it. */
   readonly #written = new Map<string, BoardEntry>()
 
   /** Creates the board. @param me returns the name of this server, as people see it */
@@ -77,7 +77,7 @@ export class CooldownBoard {
     for (const { place, until_ms, for_ms, cause, tell, cool, met_by } of rows) {
       const told = this.#told.get(place)
       if (told?.untilMs === until_ms) continue
-      // An earlier end shows that the known cooldown was lifted, and that another one has begun since the last look.
+      // If the new end is earlier than the known one, the known cooldown was lifted, and another one has begun since.
       if (told && until_ms < told.untilMs) this.#say.lifted({ place, cause: told.cause })
       this.#told.set(place, { untilMs: until_ms, cause })
       const by = met_by === this.#me() ? undefined : (met_by ?? undefined)
@@ -91,7 +91,7 @@ type BoardListener = { cooled(cooldown: Cooldown): void; lifted(lifted: Pick<Coo
 /** An entry of the board. Its end is in the database's time. */
 type BoardEntry = { untilMs: bigint; cause: string }
 
-/** The most by which two machines' clocks differ, in ms. A cooldown that ends this soon is not reported as lifted. */
+/** The largest assumed difference of two clocks, in ms. A cooldown that ends this soon is not reported as lifted. */
 const aheadMs = 1_000
 
 type CooldownRow = Pick<Cooldown, 'place' | 'cause' | 'tell' | 'cool'> & {

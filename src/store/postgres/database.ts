@@ -29,7 +29,7 @@ export type DatabaseOptions = {
   idleMs?: number
   /** Called when an idle connection was lost. */
   onLost?: (error: Error) => void
-  /** Called with the id of the server's process when a connection was made. */
+  /** Called when a connection was made, with the id of the process in the database that serves it. */
   onConnect?: (pid: number) => void
   /** Settings of the sessions. They are added to the usual settings, and replace usual settings with the same name. */
   settings?: Readonly<Record<string, string>>
@@ -98,7 +98,7 @@ function clientConfig(options: ConnectionOptions): pg.ClientConfig {
   }
 }
 
-/** Writes other TLS modes as `verify-full`. The driver treats them the same, but writes long warnings about them. */
+/** Replaces TLS modes that the driver treats as `verify-full`, because the driver writes long warnings about them. */
 function withSpelledTls(url: string): string {
   return /[?&]uselibpqcompat=true/.test(url)
     ? url
@@ -170,8 +170,8 @@ export function openDatabase(options: DatabaseOptions): Database {
 
   async function transact<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
     const client = await pool.connect()
-    // The pool handles errors only of idle connections. Without a listener, the loss of this one would end the process.
-    // A running query gets its own error.
+    // The pool handles errors only of idle connections. Without this listener, the loss of a connection in use would
+    // end the process. A running query gets its own error.
     client.on('error', ignore)
     let [isBroken, isSilent] = [true, false]
     const query: Transaction['query'] = async (text, values = [], name) => {

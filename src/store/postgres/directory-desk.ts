@@ -9,7 +9,7 @@ import type { Desk } from './control.ts'
 import type { Database, Transaction } from './database.ts'
 import { dialect, run, sliceSizes } from './run.ts'
 
-/** The channel of notices that an operator's change was committed. */
+/** The channel of notices. A notice announces that a change by an operator was committed. */
 const changesChannel = 'triwire_changes'
 
 /** The most accounts in one message. Reading a message blocks the serving thread, so it must be short. */
@@ -37,9 +37,9 @@ export class DirectoryDesk implements Desk {
   /** All changes up to this revision were reported. Undefined if no change was reported yet. */
   #revision: bigint | undefined
   #hasForeignKeys = false
-  /** The number of times that all reported changes became void. A read that began at a lower number is outdated. */
+  /** How often all reported changes were forgotten (`#forget`). A read that began before the last time is outdated. */
   #era = 0
-  /** The timeline of the server that reported the changes. A promoted standby has another timeline. */
+  /** PostgreSQL's timeline of the server that reported the changes. A promoted standby has another timeline. */
   #timeline: unknown
   #last: Promise<unknown> = Promise.resolve()
   #following: Promise<void> | undefined
@@ -49,8 +49,8 @@ export class DirectoryDesk implements Desk {
   }
 
   /**
-   * Forgets the reported changes if the timeline is new, because then a standby was promoted. The standby may lack
-   * reported changes, even if its revisions are no lower.
+   * Forgets the reported changes if the timeline is new, because a new timeline shows that a standby was promoted. The
+   * standby may lack some of these changes, even if its newest revision is as high as theirs.
    */
   async onReached(session: Transaction): Promise<void> {
     const [row] = await session.query(`SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline`)
@@ -65,7 +65,7 @@ export class DirectoryDesk implements Desk {
     const [row] = await query('SELECT max(revision) AS newest FROM triwire.accounts')
     const newest = (row!.newest as bigint | null) ?? start
     if (this.#revision === undefined || newest === this.#revision) return
-    // Another server has taken over and lacks changes that were reported, so all of them are void.
+    // A promoted standby has a lower revision if it lacks changes that were reported. Then all reports are void.
     if (newest < this.#revision) this.#forget()
     void this.#follow().catch(() => {})
   }
@@ -81,7 +81,7 @@ export class DirectoryDesk implements Desk {
     return turn
   }
 
-  /** Reads the changes. All calls that come before a read has started share that read. */
+  /** Reads the changes of accounts and keys. Calls share one read until it starts; a later call gets another read. */
   #follow(): Promise<void> {
     this.#following ??= this.#inTurn(() => {
       this.#following = undefined
@@ -98,7 +98,7 @@ export class DirectoryDesk implements Desk {
       const rows = await this.#options.database.query(readPage, [revision])
       const [found] = rows.length > 0 || isAnew ? await this.#options.database.query(readForeign, []) : []
       if (found) this.#hasForeignKeys = found.has as boolean
-      // All changes became void during this read. Another read follows it.
+      // All reported changes were forgotten during this read, so its result is outdated. Another read follows.
       if (era !== this.#era) return
       if (rows.length > 0 || isAnew) this.#tell(rows, isAnew)
       isAnew = false
@@ -161,7 +161,7 @@ function readChanges(rows: readonly Row[]): Omit<AccountChanges, 'hasForeignKeys
   return { accounts: [...accounts.values()], keys: rows.filter(({ id }) => id !== null).map(readKeyRow) }
 }
 
-/** Finds the debits of requests for operators, and writes when keys were last used. */
+/** Finds the debit of a request, for operators. Also writes when keys were last used. */
 export class ReadingDesk implements Desk {
   readonly answers = {
     findDebit: (requestId: string) => run(this.#database, createListing(dialect, sliceSizes).findDebit(requestId)),

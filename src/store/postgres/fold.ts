@@ -51,11 +51,11 @@ export function createFolding(database: Database) {
     const last = taken.at(-1)
     const isEnd = behind.length < accountsMax && taken.length === behind.length
     after = isEnd ? '' : last!.account_id
-    // Accounts whose entries another server is summing are skipped.
+    // If nothing was folded, another server is summing these accounts, and that server will sum the rest too.
     return !isEnd || !isBeginning || (folded > 0 && last!.most < last!.entries)
   }
 
-  /** Folds entries of these accounts. @returns the number of summed entries */
+  /** Sums unsummed entries of these accounts, up to `most` for each. @returns the number of summed entries */
   async function foldThese(taken: readonly Taken[]): Promise<number> {
     return database.transact(async (transaction) => {
       const { query } = transaction

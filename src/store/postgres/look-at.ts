@@ -24,8 +24,8 @@ export async function lookAtAccounts<T>(url: string, look: AccountLook<T>): Prom
 }
 
 /**
- * Counts rows of kinds that the second release does not know. Returns undefined if the database has no store, or a
- * store with an older schema.
+ * Counts rows of kinds that did not exist in the second release of triwire. Returns undefined if the database has no
+ * store, or a store with an older schema.
  * @throws the error of a database that does not answer
  */
 export async function lookForNewer(url: string): Promise<NewerContent | undefined> {

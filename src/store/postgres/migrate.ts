@@ -5,7 +5,7 @@ import { migrations, type PostgresMigration } from './schema.ts'
 import { sayPooler } from './trouble.ts'
 
 /**
- * The numbers of our advisory locks, which we chose. They lock the schema, operators' changes, and heads (ruling C15).
+ * The numbers of our advisory locks. They lock the schema, operators' changes, and the posting of entries (ruling C15).
  */
 export const locks = { schema: 7_411_001, operators: 7_411_002, head: 7_411_003 } as const
 
@@ -16,8 +16,8 @@ const oldestServer = 140_000
 const monthsAhead = 3
 
 /**
- * The longest waits for a lock on tables in use, in ms. During the wait, all later statements on the table wait too,
- * even debits. A dump or a forgotten transaction may keep a lock for hours.
+ * The longest wait for a lock on a table in use, in ms: in a migration, and when partitions are made. During the wait,
+ * all later statements on the table wait too, even debits. A dump or a forgotten transaction may keep a lock for hours.
  */
 const [lockMs, partitionLockMs] = [1_000, 200]
 

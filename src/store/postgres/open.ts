@@ -45,7 +45,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Serve
   const unlock = lockAsHolder(place, () => lockState(place, options.stateDir))
   const { client, admission, introduce, reached } = createClient(options, place)
   const { line, settlement, directory, clock } = client
-  // If the database cannot be reached, the start does not wait for a commit.
+  // The start waits for `opened`, which needs a commit. It does not wait if the database cannot be reached.
   const served = await client.serve(unlock, async () => {
     const opened = settlement.open()
     await Promise.race([opened, reached.first.then((isReached) => (isReached ? opened : undefined))])

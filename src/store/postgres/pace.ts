@@ -2,8 +2,8 @@
 const apartMinMs = 1
 
 /**
- * The time between the starts of two calls is `durations` times the duration of a call, but at most `apartMaxMs`.
- * Clients do not notice that time.
+ * The time between the starts of two calls is `durations` times the duration of a call, but at most `apartMaxMs`. Calls
+ * that take longer than that follow `aloneMs`. Clients do not notice so short a time.
  */
 const [durations, apartMaxMs] = [8, 7]
 
@@ -47,7 +47,8 @@ export class Pace {
     const beganMs = this.#clockMs()
     this.#beganMs = beganMs
     return () => {
-      // The call may have waited for a lock of one account. That must not delay calls of other accounts for long.
+      // A call may wait long for the lock of one account. The measured time is limited, so that such a call delays
+      // calls of other accounts only a little.
       const tookMs = Math.min(aloneMs, this.#clockMs() - beganMs)
       this.#tookMs += newestShare * (tookMs - this.#tookMs)
     }

@@ -131,7 +131,7 @@ function giveBackOnce(database: Database, requestIds: readonly string[], windows
     for (const [requestId, row] of await readArchived(transaction, absent))
       debits.set(requestId, { ...row, request_id: requestId })
     const accountIds = Array.from(debits.values(), (row) => row.account_id as string)
-    // Sessions that reverse a debit hold the lock of its account. So the references cannot change after this.
+    // All sessions that reverse a debit lock its account. So no other session can reverse these debits from here on.
     await lockAccounts(transaction, accountIds)
     const entries = await newReturns(transaction, [...debits.values()])
     if (entries.length > 0) await postTo(transaction, sortByAccount(entries), [], windows)
@@ -296,9 +296,7 @@ function newDebit(debit: Debit, index: number): NewDebit | undefined {
   return { id: entryIdOf(debit.requestId), accountId: debit.accountId, row, debit, index }
 }
 
-/**
- * Makes the entries that reverse debits, unless they exist. Each gets a reference that no credit has (rulings C8, C13).
- */
+/** Makes entries that reverse those debits that are not reversed yet, with new references (rulings C8, C13). */
 async function newReturns({ query }: Transaction, debits: readonly Row[]): Promise<NewEntry[]> {
   const entries: NewEntry[] = []
   const nowMs = await run({ query }, readNowMs(dialect))

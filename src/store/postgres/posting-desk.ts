@@ -34,7 +34,7 @@ const looksApartMs = 1_000
 /**
  * The part of a call's time limit (`patienceMs`) for which it may wait for a lock of another session.
  *
- * While a call waits, it holds the locks of other accounts, and calls of other servers may wait for those. All such
+ * While a call waits, it holds the locks of other accounts. Calls of other servers may wait for these locks. All such
  * waits together must be shorter than the patience of one call. They must be much shorter than the patience of a debit.
  */
 const lockShare = 0.25
@@ -48,7 +48,7 @@ type Batch = {
   postings: Posting[]
   balances: Map<string, bigint>
   open: number
-  /** Whether all debits of the batch belong to one account. */
+  /** Whether all debits of the batch belong to one account. Such debits are not deferred if their account is slow. */
   isApart: boolean
   resolve: (posted: Posted) => void
 }
@@ -82,7 +82,7 @@ export class PostingDesk implements Desk {
   readonly #opening = Promise.withResolvers<void>()
   #isOpen = false
   #isClosed = false
-  /** Set when the connection was lost, because the next server may be a standby that lacks debits. */
+  /** Whether recent debits must be looked up again, because the connection was lost and a standby may lack debits. */
   #mustLookAgain = false
   #isLooking = false
   /** Processes of the database that may still run a call whose answer never came. */
@@ -187,7 +187,7 @@ export class PostingDesk implements Desk {
   }
 
   /**
-   * Schedules the next calls. They begin after all messages are read that have arrived. A lone debit is not delayed.
+   * Schedules the next calls. They begin after all messages that have arrived are read. A lone debit is not delayed.
    */
   #schedule(): void {
     if (this.#isScheduled || !this.#isOpen) return
@@ -250,7 +250,7 @@ export class PostingDesk implements Desk {
   async #lookAgain(): Promise<void> {
     if (this.#isLooking) return
     this.#isLooking = true
-    // If the connection is lost from here on, another look must follow.
+    // The flag is cleared before the work, so that a connection lost during the work causes another look.
     this.#mustLookAgain = false
     const rows = this.#posted.list()
     try {
@@ -301,7 +301,7 @@ export class PostingDesk implements Desk {
     }
   }
 
-  /** Reverses debits. First it ends every call that might still post one of them. */
+  /** Reverses debits. Before that, it ends every call that might still post one of these debits. */
   async #giveBack(requestIds: readonly string[]): Promise<GivenBack> {
     await this.#opening.promise
     for (;;) {

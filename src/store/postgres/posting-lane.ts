@@ -13,7 +13,7 @@ export type Pending = {
   isDoubtful: boolean
   /** Whether the debit must not be tried again, because its client was refused (ruling C13). */
   isWithdrawn: boolean
-  /** Whether the debit came in a batch for its account alone, so that no other account waits for the batch's answer. */
+  /** Whether the debit came in a batch of one account only. Then no other account waits for the batch's answer. */
   isApart: boolean
   /** Called once, with the result. */
   settle(posting: Posting, balanceNanos: bigint | undefined): void

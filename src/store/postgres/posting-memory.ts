@@ -1,14 +1,14 @@
 /* Facts that the posting desk remembers about its calls. */
 
 /**
- * The accounts whose locks a call did not get in time. In a shared call, a slow account would delay the call's other
- * accounts. Calls of other servers would then wait for those other accounts. So the debits of a slow account are posted
- * alone, in a lane that no other account uses (Y16).
+ * The slow accounts, whose locks a call did not get in time. A call that waits for such a lock keeps its other accounts
+ * locked, so that calls of other servers wait too. The debits of a slow account are therefore posted alone, in a lane
+ * that no other account uses (Y16).
  */
 export class SlowAccounts {
   /**
-   * How it is known that an account is slow. `seen` means that its row was found locked. `suspect` means that a call
-   * with it failed, perhaps because of another account's lock. Only a successful call removes a suspect.
+   * The reason why each account counts as slow. `seen`: its row was found locked. `suspect`: a call that contained the
+   * account failed, perhaps because of another account's lock. Only a successful call clears a suspect.
    */
   readonly #slow = new Map<string, 'seen' | 'suspect'>()
 
@@ -20,16 +20,16 @@ export class SlowAccounts {
     return this.#slow.has(accountId)
   }
 
-  /** Lists the accounts by the time of their last try, beginning with the oldest. */
+  /** Lists the slow accounts. The account whose last try is the oldest comes first. */
   list(): string[] {
     return [...this.#slow.keys()]
   }
 
   /**
-   * Notes a call that did not get a lock in time. Accounts of the call whose rows are locked become slow. If none of
-   * these rows is locked, all accounts of the call become slow.
+   * Notes a call that did not get a lock in time. The locked accounts of the call become slow. If none of the call's
+   * accounts is known to be locked, all of them become slow.
    * @param accountIds the accounts of the call
-   * @param locked the locked accounts among those of the call and the slow ones; undefined if unknown
+   * @param locked which accounts of the call are locked, and which of the slow accounts; undefined if unknown
    */
   accuse(accountIds: ReadonlySet<string>, locked: ReadonlySet<string> | undefined): void {
     for (const [accountId, guilt] of this.#slow)
@@ -42,7 +42,7 @@ export class SlowAccounts {
     }
   }
 
-  /** Notes a call that succeeded. */
+  /** Notes a call that succeeded. The accounts of the call are then no longer slow. */
   acquit(accountIds: ReadonlySet<string>): void {
     if (this.#slow.size > 0) for (const accountId of accountIds) this.#slow.delete(accountId)
   }
@@ -52,7 +52,7 @@ export class SlowAccounts {
 const keptMs = 60_000
 
 /**
- * Debits, or reversals of debits, that the database reported as posted in the last minute. After a lost connection the
+ * Debits and reversals that the database reported as posted in the last minute. After a lost connection, the posting
  * desk checks whether the ledger has them. The next server may be a standby that lacks commits (docs/scaling.md).
  */
 export class PostedLately<Value> {

@@ -142,8 +142,8 @@ export class Presence {
   }
 
   /**
-   * Writes all figures again. The database may not know this server, because a standby that lagged was promoted. Then
-   * the server registers as a new one with the same holds.
+   * Writes all figures of this server to the database again. If a standby that had fallen behind was promoted, it may
+   * not know the server. Then the server registers as a new one with the same holds.
    */
   async #tellAgain(identity: Identity): Promise<void> {
     try {

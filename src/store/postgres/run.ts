@@ -26,7 +26,7 @@ export const dialect: Dialect = {
   livingReplicas,
 }
 
-/** The most entries in a slice, by its use. Reading one slice takes a few hundredths of a second. */
+/** The most entries in one slice, for each use of slices. Reading a slice takes a few hundredths of a second. */
 export const sliceSizes: SliceSizes = { readMax: 2_000, sumMax: 50_000, verifyMax: 5_000 }
 
 /**
@@ -46,7 +46,7 @@ export async function run<T>(connections: Connections, step: StoreStep<T>): Prom
   return turn.value
 }
 
-/** Runs one statement. A SELECT finds no row for a typed string that PostgreSQL cannot store. */
+/** Runs one statement. If a value is a string that PostgreSQL cannot store, a SELECT finds no row. */
 async function ask({ query, lane }: Connections, { text, values, isApart }: Statement): Promise<Row[]> {
   if (isApart && lane) return lane.query(text, values)
   const isAskable = values.every((value) => typeof value !== 'string' || isText(value))

@@ -20,7 +20,7 @@ function sumsTable(name: string, columns: string): string {
   return `CREATE TABLE triwire.${name} (${keys.map((key) => `${key} integer`).join(', ')}, ${sums}, PRIMARY KEY (${keys.join(', ')}));`
 }
 
-/** Columns of entries of form 3 (src/accounts/chain.ts), null in other entries, and the texts of price lists. */
+/** Adds columns for entries of form 3 (src/accounts/chain.ts), null in other entries, and a table for price lists. */
 const detailed: PostgresMigration = {
   oldest: 1,
   sql: `
@@ -468,7 +468,8 @@ export const migrations: readonly PostgresMigration[] = [
   // Labels that the operator declared, such as project=apollo,team=red, and dimensions separated by commas (ruling
   // Y21).
   { oldest: 1, sql: 'ALTER TABLE triwire.keys ADD COLUMN labels text, ADD COLUMN may_choose text' },
-  // Entries that a correction names, with the times at which they count (ruling C15).
+  // Entries that a fast clock dated too late, and that a correction names. `effective_ms` is the time at which an entry
+  // counts (ruling C15).
   {
     oldest: 1,
     sql: `
@@ -483,7 +484,7 @@ export const migrations: readonly PostgresMigration[] = [
   },
   // The plan of the configuration by which an account pays (ruling C11).
   { oldest: 1, sql: 'ALTER TABLE triwire.accounts ADD COLUMN plan text' },
-  // Statements of closed months: what they show besides entries (src/accounts/statement.ts).
+  // Statements of closed months: the facts in them that no entry contains (src/accounts/statement.ts).
   {
     oldest: 1,
     sql: `
@@ -503,8 +504,8 @@ export const migrations: readonly PostgresMigration[] = [
   );
 `,
   },
-  // For the spend of an account, the last entry that it includes; null for keys. The second release posts entries
-  // without counting the spend of accounts.
+  // The number of the last entry that the spend of an account includes; null for keys. The second release posts entries
+  // without adding them to the spend of accounts. This number shows which entries are missing.
   { oldest: 1, sql: 'ALTER TABLE triwire.spends ADD COLUMN seq bigint' },
   // People who sign in (ruling Y20): their sessions, and sign-ins that were begun.
   {
@@ -567,7 +568,7 @@ export const migrations: readonly PostgresMigration[] = [
   CREATE INDEX persons_budgeted ON triwire.persons (account_id) WHERE budget IS NOT NULL;
 `,
   },
-  // Lines of the list of needs, so that each is announced once (src/store/sql/needs.ts).
+  // Needs: things that an operator should act on. The rows ensure that each is announced once (src/store/sql/needs.ts).
   {
     oldest: 1,
     sql: `

@@ -28,8 +28,8 @@ END $$`,
 )
 
 /**
- * Counts failures of addresses.
- * @param failures sorted by address
+ * Adds failed authentications to the counts of their addresses, and returns these counts.
+ * @param failures the number of new failures of each address, sorted by address
  * @throws what the database throws; then it is unknown whether the failures were counted
  */
 export async function readFailures(
@@ -55,8 +55,8 @@ export const disabled = {
 } as const satisfies Omit<Cooldown, 'place'>
 
 /**
- * SQL: whether a cooldown may last until then. A row that ends later was written before the clock was set back, and does
- * not count (SCA-13): a cooldown takes five minutes at most. Disabled accounts stay disabled, whatever the clock does.
+ * SQL: whether the end of a cooldown is plausible, as a cooldown takes five minutes at most. A row with a later end was
+ * written before the clock was set back, and does not count (SCA-13). Disabled accounts stay disabled in any case.
  */
 const mayLast = (row: string, nowMs: string) =>
   `(${row}.cause = '${disabled.cause}' OR ${row}.until_ms <= ${nowMs} + 600000)`
@@ -86,7 +86,7 @@ BEGIN
 END $$`,
 )
 
-/** SQL: model, upstream and account of a place (`placeOf`), as text. A new key or address does not change them. */
+/** SQL: the model, upstream and account of a place (`placeOf`), as text. A new key or address leaves it unchanged. */
 const serviceOf = (place: string) =>
   `CASE WHEN ${place} LIKE '[%' THEN json_build_array(${place}::json->0, ${place}::json->1, ${place}::json->4)::text ELSE ${place} END`
 
@@ -94,10 +94,10 @@ const serviceOf = (place: string) =>
  * Enables a place that an operator enabled `ago_ms` ago. All places with the same model and upstream account are
  * enabled, because another server may know the account with another key.
  *
- * If the place was disabled after the operator's wish, it stays disabled. All these rows have the same duration, so the
- * end of a row shows when it was written. A row of this server is deleted in any case, because the operator's latest
- * wish replaces earlier ones. So is a row that ends later than any can, because it was written before the clock was set
- * back.
+ * If the place was disabled after the operator's wish, it stays disabled. All rows of disabled places have the same
+ * duration, so the end of a row shows when it was written. Two kinds of rows are always deleted. A row of this server
+ * is deleted, because the operator's latest wish replaces earlier ones. A row that ends later than possible is deleted,
+ * because it was written before the clock was set back.
  */
 export const enable = defineFunction(
   'enable',
@@ -109,7 +109,7 @@ BEGIN
 END $$`,
 )
 
-/** The current cooldowns: `place, until_ms, for_ms, cause, tell, cool, met_by`. */
+/** SQL that selects the cooldowns that have not ended. */
 export const cooling = `
   SELECT place, until_ms, until_ms - triwire.now_ms() AS for_ms, cause, tell, cool, met_by FROM triwire.cooldowns c
   WHERE until_ms > triwire.now_ms() AND ${mayLast('c', 'triwire.now_ms()')}`

@@ -27,11 +27,14 @@ export type AccountShares = {
   /** Whether the account has a budget over all its keys. Only the database knows how much of it is left. */
   hasBudget: boolean
   asks: OpenAsk[]
-  /** Whether figures of this account were sent in a call that has no answer yet. */
+  /** Whether the database has not yet answered a call that contains figures of this account. */
   isAsked: boolean
 }
 
-/** The figures of one replica. The figures in memory are right if they differ from the database's copy. */
+/**
+ * The shares (held credit and places in rate windows) of one replica. If a share in memory differs from the copy in the
+ * database, the share in memory is right.
+ */
 export class ShareBook {
   readonly #accounts = new Map<string, AccountShares>()
 
@@ -44,7 +47,7 @@ export class ShareBook {
     return made
   }
 
-  /** Returns the shares that the database must know. An empty share need not be known. */
+  /** Returns the shares that must be written to the database. An empty share need not be written. */
   *worthTelling(): Iterable<Share> {
     for (const account of this.#accounts.values()) {
       for (const share of sharesOf(account)) if (!isEmpty(share)) yield share
@@ -54,7 +57,7 @@ export class ShareBook {
   /** Forgets accounts without holds (reserved credit) whose windows are over. @param nowMs the database's time */
   forgetIdle(nowMs: number): void {
     for (const [id, account] of this.#accounts) {
-      // A call with these figures is under way. Its answer changes them, and may add a hold.
+      // A call with these figures is under way. The answer changes them and may add a hold, so the account is kept.
       if (account.isAsked) continue
       for (const key of account.keys.values()) if (isOver(key, nowMs)) account.keys.delete(key.scope)
       const isIdle = account.asks.length === 0 && account.keys.size === 0 && isOver(account.own, nowMs)
@@ -94,7 +97,7 @@ function isEmpty({ heldNanos, taken }: Share): boolean {
   return heldNanos === 0n && taken === 0
 }
 
-/** Whether the figures in the database differ, or may differ. An empty share that was never sent needs no row. */
+/** Whether the database has, or may have, other figures. An empty share that was never sent needs no row. */
 export function isDirty(share: Share): boolean {
   const { told } = share
   if (told === 'unknown') return true

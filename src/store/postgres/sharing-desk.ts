@@ -81,7 +81,7 @@ export class SharingDesk implements Desk {
     await this.#board.look()
   }
 
-  /** The write is not awaited, because a slow write does not mean that this connection is lost. */
+  /** Does not wait for the write of operators' wishes. A slow write does not mean that this connection is lost. */
   async onBeat(): Promise<void> {
     void this.#steering.write()
   }
@@ -100,7 +100,7 @@ export class SharingDesk implements Desk {
     await Promise.all([this.#lanes.close(), this.#aside.close()])
   }
 
-  /** Runs statements on the control's connection. They fail while no such connection exists. */
+  /** Runs statements on the connection that `onReached` got. They fail while there is no such connection. */
   #control(): Transaction {
     return {
       query: async (...asked) => {

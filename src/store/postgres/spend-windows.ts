@@ -27,7 +27,7 @@ export class SpendWindows {
     this.#nowMs = nowMs
   }
 
-  /** The periods as JSON, for the parameter `windows` of `post`. */
+  /** The periods of budgets as JSON, for the parameter `windows` of the SQL function `post`. */
   get text(): string {
     const nowMs = this.#nowMs()
     if (this.#text === '' || nowMs >= this.#untilMs) {
@@ -40,7 +40,7 @@ export class SpendWindows {
     return this.#text
   }
 
-  /** Runs a posting. If no period contains its time, adds periods and tries again. @throws any other error */
+  /** Runs a posting. If no period contains the posting's time, adds periods and tries again. @throws any other error */
   async retry<T>(work: () => Promise<T>): Promise<T> {
     for (let tries = 0; ; tries++) {
       try {

@@ -3,7 +3,7 @@ import { isRefused } from './trouble.ts'
 
 /**
  * The wish of an operator to disable or enable a place, that is, a model at an upstream account.
- * @property isLate true after a failed write. Then another operator may have changed the place after the wish
+ * @property isLate whether a write of the wish has failed. Another operator may have changed the place since the wish
  */
 type Wish = { steering: 'disable' | 'enable'; sinceMs: number; isLate: boolean }
 
@@ -11,8 +11,8 @@ type Wish = { steering: 'disable' | 'enable'; sinceMs: number; isLate: boolean }
 const wishesMax = 1_000
 
 /**
- * The wishes of operators for upstream accounts, until the database has them. Other servers find out by themselves that
- * a place fails, but not that an operator disabled it. The last wish for a place counts.
+ * Keeps the wishes of operators for places until the database has them. Other servers find out by themselves that a
+ * place fails, but not that an operator disabled it. The last wish for a place counts.
  */
 export class Steering {
   readonly #board: Pick<CooldownBoard, 'disable' | 'enable' | 'lift'>
@@ -26,7 +26,7 @@ export class Steering {
   }
 
   take(steering: Wish['steering'], place: string): void {
-    // A new wish goes to the end, because the oldest wishes are dropped first.
+    // A repeated wish moves to the end of the map, because the wishes at its start are dropped first.
     this.#unwritten.delete(place)
     this.#unwritten.set(place, { steering, sinceMs: this.#clockMs(), isLate: false })
     if (this.#unwritten.size > wishesMax) this.#unwritten.delete(this.#unwritten.keys().next().value!)
@@ -34,8 +34,8 @@ export class Steering {
   }
 
   /**
-   * Writes the wishes. Called for each new wish, after a lost connection and with each heartbeat, so failed writes are
-   * repeated. Never rejects.
+   * Writes the operators' wishes to the database. Called for each new wish, after a lost connection and with each
+   * heartbeat, so failed writes are repeated. Never rejects.
    */
   write(): Promise<void> {
     this.#writing ??= this.#write().finally(() => {
@@ -44,7 +44,7 @@ export class Steering {
     return this.#writing
   }
 
-  /** Writes the wishes one after the other. Wishes that arrive during the writing are written too. */
+  /** Writes the operators' wishes one after the other. Wishes that arrive meanwhile are written too. */
   async #write(): Promise<void> {
     for (const [place, wish] of this.#unwritten) {
       try {
@@ -62,7 +62,7 @@ export class Steering {
   async #tell(place: string, { steering, sinceMs, isLate }: Wish): Promise<void> {
     const agoMs = Math.floor(this.#clockMs() - sinceMs)
     if (steering === 'disable') return this.#board.disable(place, agoMs)
-    // The wish also ends other cooldowns of the place. After a failed write they stay, since they may be newer.
+    // Enabling a place also ends its other cooldowns. After a failed write they stay, because they may be newer.
     if (!isLate) await this.#board.lift(place)
     await this.#board.enable(place, agoMs)
   }

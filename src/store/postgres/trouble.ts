@@ -48,7 +48,7 @@ export function refusalOf(error: unknown, shown: string): StoreError | undefined
   return cure === undefined ? undefined : new StoreError(`${shown} ${cure} (${message})`, { cause: error })
 }
 
-/** Explains why poolers are not supported. Settings, LISTEN and the process id belong to one session. */
+/** The error for a pooler. Poolers are not supported: settings, LISTEN and the process id belong to one session. */
 export function sayPooler(shown: string): string {
   return `${shown} is a pooler's address: name PostgreSQL itself, for a server needs sessions of its own (docs/scaling.md)`
 }

@@ -14,13 +14,13 @@ import { codeOf } from './trouble.ts'
 
 type UsageDeskOptions = { url: string; patienceMs: number; reporting: Reporting; say: Say; clock: Believed }
 
-/** The part of the clock watch that tells whether the database's clock is right, so that old figures may be deleted (Y15). */
+/** Tells whether the database's clock is right. Old figures are deleted only while the clock is right (Y15). */
 type Believed = Pick<ClockWatch, 'isBelieved'>
 
 /** The longest time of a statement, in ms. Recomputing the days of a large store takes long. */
 const statementMs = 60_000
 
-/** The time between two searches for figures that are no longer kept, in ms. */
+/** The time between two deletions of figures that are older than `keepMonths` allows, in ms. */
 const pruneEveryMs = 3_600_000
 
 /** The most cells (counts of requests) that wait for the database. Further cells are dropped. */
@@ -29,7 +29,7 @@ const cellsMax = 20_000
 /** A server that reads figures notifies all servers on this channel, so that they write their counts. */
 const readChannel = 'triwire_usage_read'
 
-/** The shortest time between two such notifications, in ms. */
+/** The shortest time between two notifications of one server on `readChannel`, in ms. */
 const wantEveryMs = 500
 
 /** The most connections: one to sum entries, one for counters that a report waits for, one for new words. */
@@ -87,7 +87,7 @@ export class UsageDesk implements Desk {
       await this.#keep()
       await this.#writeTraffic()
       let beganMs = performance.now()
-      // After each piece of work, the thread is free for as long. Without that, a long ledger took 312 MB instead of 280.
+      // After each batch, the thread rests for as long. Without rests, a long ledger took 312 MB instead of 280.
       while (!this.#isClosed && (await this.#folding.fold())) {
         await pause(performance.now() - beganMs)
         beganMs = performance.now()

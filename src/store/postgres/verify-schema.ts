@@ -7,10 +7,10 @@ import { dialect, run } from './run.ts'
 import { archiveGuards, migrations } from './schema.ts'
 
 /**
- * Checks that the guards of the ledger exist unchanged (ruling C15). These are tables with their constraints,
- * partitions, enabled triggers, and the functions that they call. A foreign trigger or rule is a finding, because it
- * may change rows. Additional indexes, views, tables and functions are allowed.
- * @param place the ledger's name for people
+ * Checks that the guards of the ledger exist unchanged (ruling C15). Guards are the tables with their constraints and
+ * partitions, the enabled triggers, and the functions that these triggers call. A foreign trigger or rule is a finding,
+ * because it may change rows. Additional indexes, views, tables and functions are allowed.
+ * @param place the name of the ledger in the findings
  * @returns the findings as sentences
  */
 export async function findForeignSchema(database: Database, place: string): Promise<string[]> {
@@ -56,10 +56,10 @@ function withMonths(ours: MadeObjects, theirs: MadeObjects): MadeObjects {
   return all
 }
 
-/** Our schemas, by the database's version and the state of the store. Definitions look different in each version. */
+/** The schemas that triwire makes, by database version and state of the store. Definitions differ in each version. */
 const ourSchemas = new Map<string, MadeObjects>()
 
-/** @property isArchived whether a month was ever detached */
+/** Facts that change the schema of a store. @property isArchived whether a month was ever detached as an archive */
 type StoreLife = { isMoved: boolean; isArchived: boolean }
 
 /** Reads our schema. It is made once for each server version and state, because it takes a hundred statements. */
@@ -96,11 +96,11 @@ async function makeOurSchema(database: Database, { isMoved, isArchived }: StoreL
   return schema
 }
 
-/** Reads the definitions of a schema's objects. Our schema's name replaces the schema's name in the definitions. */
+/** Reads the definitions of the objects in `schema`. In them, the name of `schema` is replaced by `triwire`. */
 async function readSchema({ query }: Transaction, schema: string): Promise<MadeObjects> {
   // The default search path has a schema named like the user. If that were our schema, definitions would omit its name.
   await query('SET LOCAL search_path = pg_catalog')
-  // Both definitions are written with the same settings, whatever the defaults of the database or the user are.
+  // Our schema and the store's schema are read with the same settings, whatever the defaults of database and user are.
   await query('SET LOCAL quote_all_identifiers = off; SET LOCAL DateStyle = ISO; SET LOCAL IntervalStyle = postgres')
   await query('SET LOCAL TimeZone = UTC; SET LOCAL bytea_output = hex')
   const rows = await query(catalog, [schema])

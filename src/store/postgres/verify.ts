@@ -12,10 +12,10 @@ import { findForeignSchema } from './verify-schema.ts'
 /** The name of the ledger's place, for people. */
 const place = 'the database'
 
-/** The most rows of the default partition to count. */
+/** The most rows of the default partition (entries of months without a partition) that are counted. */
 const countMax = 10_000
 
-/** SQL: whether the credit of a row `e` (a row of the table of references) is in a detached archive. */
+/** SQL: whether the credit to which a reference `e` belongs is in a detached archive. */
 const isArchivedAway = `EXISTS (SELECT FROM triwire.archived i JOIN triwire.archives x ON x.month = i.month AND ${isAwaySql}
   WHERE i.id = e.entry_id)`
 
@@ -46,9 +46,9 @@ const verified: Omit<VerifyDialect, 'pageMax'> = {
 }
 
 /**
- * Verifies the ledger, and makes a head of what it read. A head proves all entries up to its moment. The moment is
- * fixed while no post runs, because every post needs a share of the lock that this transaction holds alone. So all
- * entries in the ledger were posted by that moment, and all others will be posted later.
+ * Verifies the ledger, and makes a head of what it read: a digest that proves all entries up to a moment. A lock fixes
+ * this moment while no post runs. Each post needs a share of the lock, and this transaction holds the lock alone. So
+ * all entries in the ledger were posted by that moment, and all other entries will be posted after it.
  */
 export async function audit(database: Database, options: VerifyOptions, sizes: SliceSizes): Promise<Audited> {
   const { findings, momentMs } = await database.transact(async (transaction) => {
@@ -88,8 +88,8 @@ function* findRepeatable(row: Row): Iterable<string> {
 }
 
 /**
- * Finds entries of months without a partition. They are neither lost nor forged. But an operator who removes the
- * partitions of old months should know that these entries are in another table.
+ * Finds entries of months without a partition. They are in the default partition, and neither lost nor forged. But an
+ * operator who removes the partitions of old months should know that these entries stay.
  * @returns at most one sentence
  */
 async function findUndated({ query }: Database): Promise<string[]> {

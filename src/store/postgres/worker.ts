@@ -29,7 +29,7 @@ export type ThreadOptions = {
   /** Spools below this folder are posted too, unless a server uses them (ruling X13). */
   spoolsDir: string
   introduction: Introduction
-  /** The zone and limits of the figures for reports. */
+  /** The zone whose days reports use, and for how many months figures for reports are kept. */
   reporting: Reporting
   /** Whether an earlier thread has died. Its unanswered debits are sent again. */
   isSuccessor: boolean
@@ -96,7 +96,7 @@ async function settleZoneOnce(): Promise<void> {
 
 async function recoverOnce(): Promise<void> {
   if (isRecovered) return
-  // The spools of accounts that are locked at the start are kept. If an account is locked later, this call fails.
+  // Debits whose account is locked at the start stay in their spool. If an account is locked later, this call fails.
   const settings = { lock_timeout: `${patienceMs}` }
   const database = openDatabase({ url, max: 1, patienceMs, statementMs: schemaMs, purpose: 'recovery', settings })
   try {
@@ -108,7 +108,7 @@ async function recoverOnce(): Promise<void> {
 }
 
 /**
- * Handles a refusal at the start. A later thread goes on, because its server runs already and keeps trying.
+ * Handles a refusal by a check at the start. A later thread goes on, because its server runs and keeps trying.
  * @returns false, because the database was not reached
  * @throws the refusal, if this is the first thread
  */

@@ -17,7 +17,7 @@ export const slowMethods = [
   'sumSpend',
 ] as const satisfies readonly (keyof Books)[]
 
-/** The store of a books thread, as a message to the thread. @property shown the URL without its password */
+/** The place of the store, in the form that a books thread receives. @property shown the URL without its password */
 export type BooksPlace =
   | { engine: 'sqlite'; path: string; zone: Zone | undefined }
   | { engine: 'postgres'; url: string; shown: string }

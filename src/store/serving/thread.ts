@@ -19,8 +19,8 @@ import { StoreError } from '../files/store-error.ts'
 /** The questions of the serving thread. Each is answered once, in any order. */
 type Questions = {
   /**
-   * Answered when the store is open. If the database is not reached in time, the answer reports that, and the store
-   * opens later.
+   * The answer comes when the store is open. If the database is not reached in time, the answer comes earlier and says
+   * so. The store then opens later.
    * @throws StoreError if the store cannot be used
    */
   open: { asks: undefined; answers: { isReached: boolean } }
@@ -28,12 +28,12 @@ type Questions = {
   withdraw: { asks: readonly Debit[]; answers: Withdrawn }
   giveBack: { asks: readonly string[]; answers: GivenBack }
   findDebit: { asks: string; answers: FoundDebit | undefined }
-  /** Looks up keys by digest. The keys are sent as `changes` before the answer. SQLite's thread sends all changes. */
+  /** Looks up keys by digest. The keys arrive as `changes` before the answer. SQLite's thread sends all new changes. */
   lookUp: { asks: readonly string[]; answers: undefined }
   /**
-   * Counts of requests, for reports.
+   * Takes counts of requests, for reports.
    * @returns false if the caller must keep the counts and send them again
-   * @throws what the database throws; the thread has then kept the counts
+   * @throws what the database throws. In this case the thread keeps the counts, so the caller does not send them again
    */
   traffic: { asks: readonly TrafficCell[]; answers: boolean }
   /** For replicas: counts failed authentications by address. */
@@ -45,7 +45,7 @@ type Questions = {
 
 type QuestionName = keyof Questions
 
-/** Messages from the serving thread that need no answer. Only `uses` is also for servers without replicas. */
+/** Messages from the serving thread that need no answer. Servers without replicas send only `uses`. */
 export type Orders = {
   uses: readonly (readonly [keyId: string, usedMs: number])[]
   admission: readonly DeskOrder[]
@@ -61,11 +61,11 @@ export type Orders = {
 
 /** Messages that the store's thread sends on its own. */
 type News = {
-  /** Debits wait and are tried again. Sent at most once a second. */
+  /** Debits could not be posted. They wait and are tried again. This message is sent at most once a second. */
   trouble: { event: 'ledger_busy' | 'ledger_trouble'; fields: { error: string; code?: string } }
   /** A file of the store was removed or replaced. Later commits would be lost. */
   lost: { message: string }
-  /** The debits in the spool of earlier runs are posted. Sent at the start, or later if the clock was in doubt. */
+  /** The debits in the spools of earlier runs are posted. Sent at the start, or later if the clock is in doubt. */
   drained: undefined
   /** Debits that stay in a spool of earlier runs, because another session has locked their accounts. */
   held: readonly Debit[]
@@ -293,7 +293,7 @@ export class Line {
     this.#hearers.set(news, hear)
     if (this.#isReplaying) return
     this.#isReplaying = true
-    // The replay runs after all listeners of this turn are added, because one kind of news may revoke another.
+    // News of one kind may revoke news of another kind. So the replay waits until this turn has added all listeners.
     queueMicrotask(() => this.#replay())
   }
 

@@ -41,7 +41,7 @@ export function* refuseAway(dialect: Dialect, sinceMs?: number, untilMs?: number
   if (away.length > 0) throw monthsAway(away)
 }
 
-/** Makes the error that names the detached months. */
+/** Makes the error that lists the detached months, whose entries are in archive files. */
 export function monthsAway(away: readonly Pick<Archive, 'month'>[]): BookError {
   return new BookError('month_away', away.map(({ month }) => month).join(', '))
 }
@@ -55,7 +55,7 @@ export function isHere(schema: string): string {
     WHERE l.account_id = e.account_id AND l.from_seq <= e.seq AND l.to_seq >= e.seq)`
 }
 
-/** Reads sealed rows, one for each account of an archived month. They are sorted by account, the oldest month first. */
+/** Reads the sealed rows of these accounts, one for each archived month. They are sorted by account, then by month. */
 export function* readSeals(dialect: Dialect, fromId: string, toId: string): StoreStep<Seal[]> {
   const rows = yield* ask(
     dialect,
@@ -100,7 +100,7 @@ export function* readSealedSums(
   }))
 }
 
-/** Reads the sums of an account's detached entries, in the form of rows of `selectSummed`. */
+/** Reads the sums of an account's detached entries. The rows have the same form as rows of `selectSummed`. */
 export function* readAwaySums(dialect: Dialect, accountId: string): StoreStep<Row[]> {
   const { schema } = dialect
   return yield* ask(
@@ -120,7 +120,7 @@ export function* findSealOf(dialect: Dialect, accountId: string, seq: number): S
   return row && readSeal(row)
 }
 
-/** Lists the months whose entries are detached, separated by commas. Sums over all time must add these months' sums. */
+/** Lists the months whose entries are detached, separated by commas. Sums over all time need their sealed sums too. */
 export function* listAway(dialect: Dialect): StoreStep<string> {
   return (yield* readArchives(dialect))
     .filter(isAway)

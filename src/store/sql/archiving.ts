@@ -14,10 +14,10 @@ import { ask, askOne, inTransaction, type Row, runAll, type StoreStep } from './
 export type SealRange = { accountId: string; fromSeq: number; toSeq: number }
 
 /**
- * The entries of a month that can be archived.
- * @property fromMs the time of the oldest of these entries
- * @property olderMs the time of the oldest entry that belongs in an archive of an earlier month, if such an entry
- * exists
+ * The plan to archive a month: the ranges of entries that go into the archive.
+ * @property fromMs the time of the oldest entry in these ranges
+ * @property olderMs the time of the oldest entry that belongs in an archive of an earlier month; undefined if there is
+ * no such entry
  * @property unfolded the first account with entries that the figures for reports do not include yet
  */
 export type ArchivePlan = {
@@ -34,7 +34,7 @@ const accountsMax = 500
  * Finds the entries of each account that are dated before the end of a month and are in no archive. An account's next
  * entries are computed from its last entry and its last monthly grant (rulings C15, Y20). So the last entry, the grant,
  * and all entries after the grant stay in the store.
- * @param archivedMs the end of the last archived month. For `olderMs`, only entries after it count
+ * @param archivedMs the end of the last archived month. The plan's `olderMs` considers only entries after that time
  * @param isAll whether to include entries that stayed when earlier months were archived
  */
 export function* planArchive(
@@ -85,7 +85,7 @@ export function* planArchive(
 }
 
 /**
- * Makes a range end before a group of corrected entries that it would split (ruling C15).
+ * Keeps a range from splitting a group of corrected entries: if it would, the range ends before the group (ruling C15).
  * @returns `toSeq`, or the number of the last entry before the group
  */
 function* wholeGroups(dialect: Dialect, accountId: string, toSeq: number): StoreStep<number> {
@@ -132,7 +132,7 @@ export function* sliceSeals(ranges: Iterable<SealRange>, entriesMax = 2_000, ran
   if (slice.length > 0) yield slice
 }
 
-/** Reads the entries of a slice with all columns, account by account. */
+/** Reads all columns of the entries in the ranges of a slice, account by account. */
 export function* readSlice(dialect: Dialect, slice: readonly SealRange[]): StoreStep<Row[]> {
   return yield* ask(
     dialect,
@@ -169,7 +169,7 @@ export function* removeSlice(dialect: Dialect, archive: Archive, slice: readonly
 }
 
 /**
- * Puts entries back, except those that are already there.
+ * Puts archived entries back into the ledger, except entries that are already there.
  * @param rows the rows of one slice
  * @returns false if another command has changed the archive
  */
@@ -229,7 +229,7 @@ export function* readLink(dialect: Dialect, accountId: string, seq: number) {
   return row && { digest: row['digest'] as string, balanceNanos: row['balance_after'] as bigint }
 }
 
-/** Writes sealed rows, sums and the index of entries. @returns false if another command has changed the archive */
+/** Writes the sealed rows and sums of accounts, and the index of entries. @returns false if the archive has changed */
 export function* noteSealed(
   dialect: Dialect,
   archive: Archive,
@@ -301,7 +301,7 @@ function rowOf(archive: Archive) {
 /**
  * Moves an archive to another state, and writes an audit record if the caller passes one.
  * @param lock a statement that is run first, if several servers may write audit records
- * @param held the archive as this command left it; passed if another command may seal the archive too
+ * @param held the archive as this command last wrote it; passed if another command could seal the archive meanwhile
  * @returns false if another command has changed the archive, or if rows of the month are not yet written
  */
 export function* moveArchive(

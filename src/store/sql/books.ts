@@ -208,7 +208,7 @@ function* listAhead(dialect: Dialect): StoreStep<AheadAccount[]> {
   }))
 }
 
-/** Reads a page of an account's entries in the order of their numbers. The times of corrected entries are included. */
+/** Reads a page of an account's entries in the order of their numbers. A corrected entry has its corrected time too. */
 function* pageAhead(dialect: Dialect, { accountId, afterSeq, toSeq, limit }: AheadPage): StoreStep<AheadEntry[]> {
   const { schema } = dialect
   const rows = yield* ask(
@@ -255,14 +255,14 @@ function* findPersonKeys(dialect: Dialect, persons: readonly PersonRow[]): Store
   return rows.map(({ person, account_id }) => ({ personId: person as string, accountId: account_id as string }))
 }
 
-/** Whether a key of ours has replaced a key of another gateway. */
+/** Whether another key has replaced this key of another gateway. Both are then in one line (`scope`). */
 function* hasSuccessor(dialect: Dialect, { id, scope }: KeyRow): StoreStep<boolean> {
   const next = (put: Put) =>
     `SELECT id FROM ${dialect.schema}.keys WHERE scope = ${put(scope)} AND id <> ${put(id)} LIMIT 1`
   return (yield* ask(dialect, next)).length > 0
 }
 
-/** Returns those of `values` that a row of the table has in the column. */
+/** Finds the values that already occur in this column of the table. */
 function* findTaken(
   dialect: Dialect,
   table: 'keys' | 'credits',

@@ -15,7 +15,7 @@ export type Dialect = {
   ends: string
   /** The table of credits by their references. */
   credits: string
-  /** SQL after FROM that finds the entry `e` of a reference. It ends with the column that has the reference. */
+  /** SQL after FROM that finds the entry `e` of a reference. The column of the reference comes last in this text. */
   creditEntry: string
   /** Like `creditEntry`, but finds the row `a` in the index of archived entries. */
   archivedCredit: string

@@ -7,7 +7,7 @@ import { rowsOf, type StoreStep } from './step.ts'
 
 const dayMs = 86_400_000
 
-/** A part of the entries in the order of `column`. Its values are above `after`, and at most `through`. */
+/** A part of the entries, in the order of `column`. The values of this column are above `after`, up to `through`. */
 type Slice = { column: 'posted_ms' | 'seq'; after?: bigint | undefined; through?: bigint | undefined }
 
 /**
@@ -99,7 +99,7 @@ function conditions(
   else if (keyIds) {
     const list = keyIds.map(put).join(', ')
     parts.push(`e.key_id IN (${list})`)
-    // This condition names the account of the keys, because an index has all entries of an account together.
+    // With the keys' account in the condition, the database can use the index that has an account's entries together.
     if (accountId === undefined) {
       parts.push(`e.account_id IN (SELECT account_id FROM ${schema}.keys WHERE id IN (${list}))`)
     }
@@ -143,7 +143,7 @@ export function* eachSlice(
   work: (slice: Slice) => StoreStep<boolean>,
 ): StoreStep<void> {
   const column = accountId === undefined ? 'posted_ms' : 'seq'
-  // An index has an account's entries by number, not by time. So slices ignore the filter's time; `work` checks it.
+  // An account's entries are indexed by number, not by time. So slices ignore the filter's times; `work` checks them.
   const filter = accountId === undefined ? { sinceMs, untilMs } : { accountId }
   const [isOldest, order] = [first === 'oldest', `e.${column}${first === 'oldest' ? '' : ' DESC'}`]
   let rest: Slice = { column, ...(beyond && startAfter(column, first, beyond)) }
@@ -160,8 +160,8 @@ export function* eachSlice(
 }
 
 /**
- * Returns the slice that begins at a place of a page. The page skips entries of the same time that come before the
- * place.
+ * Returns the slice that begins at the place where a page begins. Without an account, a slice begins at a time, and may
+ * contain entries of that time that the previous page had. The query of the page skips them.
  */
 function startAfter(column: Slice['column'], first: Direction, { postedMs, seq }: EntryPlace): Partial<Slice> {
   if (column === 'seq') return first === 'newest' ? { through: BigInt(seq - 1) } : { after: BigInt(seq) }
@@ -248,7 +248,7 @@ export function readTotal(row: Record<string, unknown>, by: readonly Grouping[])
   }
 }
 
-/** Reads a row with `readingColumns`. */
+/** Reads an entry from a row that was selected with `readingColumns`. */
 export function readReading(row: Record<string, unknown>): VerifiedEntry {
   return {
     entry: readEntry(row),

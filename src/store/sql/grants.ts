@@ -7,9 +7,9 @@ import { lockAccount, sliceMax } from './spends.ts'
 import { ask, askOne, type Row, type StoreStep } from './step.ts'
 
 /*
- * The spend of a monthly grant (ruling Y20) is the sum of debits and negative credits after the grant's entry. Credits
- * that reverse these debits are subtracted. Credits that reverse earlier debits are not subtracted, because the earlier
- * debits did not spend the grant.
+ * The spend of a monthly grant (ruling Y20) is a sum of entries after the grant's entry. Debits and negative credits
+ * count, minus the credits that reverse these debits. A credit that reverses an earlier debit does not count, because
+ * that debit did not spend the grant.
  */
 
 /** Reads the last monthly grant of an account, and its spend so far if the grant lapses. */
@@ -27,7 +27,7 @@ export function* sumGrant(dialect: Dialect, accountId: string): StoreStep<GrantB
   return { ...base, ...used }
 }
 
-/** Reads the grants and lapses of an account, and locks it. Like each post, it takes the lock of heads first. */
+/** Locks an account, and reads its grants and lapses. The lock of heads is taken first, as in each post. */
 export function* findGrants(
   dialect: Dialect,
   { accountId, base }: NonNullable<ChangeScope['grants']>,

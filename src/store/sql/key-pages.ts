@@ -10,20 +10,20 @@ import { all, askOne, query, type StoreStep } from './step.ts'
  */
 const foundMax = 3_000
 
-/** First, this number of keys is checked in the order of the page. If most of them match, they fill the page. */
+/** At first this many keys are checked, in the order of the page. If most of these keys match, they fill the page. */
 const glanceMax = 1_000
 
 /**
- * The same for keys of suspended accounts, of which there are few. Only PostgreSQL checks them first, because there a
- * count of `foundMax` keys takes as long as 10,000 checks. In SQLite it takes a tenth of that.
+ * Like `glanceMax`, for keys of suspended accounts, of which there are few. Only PostgreSQL begins with these checks,
+ * because there a count of `foundMax` keys takes as long as 10,000 checks. In SQLite the count takes a tenth of that.
  */
 const glanceOfSuspendedMax = 10_000
 
 /**
  * A condition on keys `k`.
  * @property parts SQL after FROM. Each part finds keys by an index that also has the columns that sort a page. A key
- * matches if any part finds it. Without parts, no index can find the keys
- * @property test the same condition for a key that was already read
+ *   matches if any part finds it. Without parts, no index can find the keys
+ * @property test the same condition after WHERE, for keys that were found in another way
  */
 type KeyFilter = { parts: readonly Condition[]; test: Condition }
 
@@ -40,7 +40,7 @@ export function* pageKeys(dialect: Dialect, page: KeyPage): StoreStep<KeyRow[]> 
   return glanced.length === page.limit ? glanced : yield* select(yield* findFew(dialect, page, filters))
 }
 
-/** The keys to check: only those that match a filter, or only the first in the order of the page (`glance`). */
+/** The keys to check: those that match a filter, the first ones in the page's order (`glance`), or all (undefined). */
 type Few = KeyFilter | 'glance' | undefined
 
 function filtersOf(
@@ -51,7 +51,7 @@ function filtersOf(
   const isActive = `(SELECT a.state FROM ${schema}.accounts a WHERE a.id = k.account_id) = 'active'`
   const isSuspended = `k.account_id IN (SELECT a.id FROM ${schema}.accounts a WHERE a.state = 'suspended')`
   const found = (one: Condition): KeyFilter => ({ parts: [(put) => `${schema}.keys k WHERE ${one(put)}`], test: one })
-  // The join finds the first keys of suspended accounts without a list of all these accounts.
+  // With this join, the database reads keys until it has enough. A list would need all suspended accounts first.
   const ofSuspended = `${schema}.accounts a CROSS JOIN ${schema}.keys k WHERE k.account_id = a.id AND a.state = 'suspended'`
   const ofState: Record<KeyState, KeyFilter[]> = {
     revoked: [found(() => 'k.revoked_ms IS NOT NULL')],
@@ -87,7 +87,7 @@ function* findFew(dialect: Dialect, page: KeyPage, filters: readonly KeyFilter[]
   for (const filter of filters.filter(({ parts }) => parts.length > 0)) {
     let found = 0
     for (const part of filter.parts) if (found <= foundMax) found += yield* count(dialect, part, foundMax + 1 - found)
-    // An index already has the keys of an account in the order of the page.
+    // An index already gives the keys of an account in the order of the page, so this filter is not returned.
     if (found <= foundMax) return page.accountId !== undefined && filter === filters[0] ? undefined : filter
   }
   return undefined
@@ -99,8 +99,9 @@ function* count(dialect: Dialect, part: Condition, most: number): StoreStep<numb
 }
 
 /**
- * Selects a page.
- * @param few a filter whose keys are found and sorted, or `glance`; otherwise keys are read in the order of an index
+ * Selects a page of keys.
+ * @param few a filter: its keys are found first, then sorted. `glance`: only the first keys in the page's order are
+ *   checked. Undefined: keys are read in the order of an index
  */
 function selectPage(
   dialect: Dialect,
@@ -127,7 +128,7 @@ function selectPage(
   let keys: string
   if (typeof few === 'object') {
     const parts = few.parts.map((part) => `SELECT k.created_ms, k.id FROM ${part(put)}`)
-    // Without MATERIALIZED, SQLite applies the order of the page to each part, and chooses a wrong index for it.
+    // Without MATERIALIZED, SQLite applies the page's order to each SELECT of the UNION, and chooses a wrong index.
     const found = `WITH found AS MATERIALIZED (${parts.join(' UNION ')})`
     if (!isShared) {
       // SQLite reads the sorted keys one by one until the page is full. A subquery with a LIMIT keeps its order.
@@ -135,7 +136,7 @@ function selectPage(
       const inTurn = `SELECT k.* FROM (${sorted}) f CROSS JOIN ${schema}.keys k ON k.id = f.id ${whereAll([...rest, ...lasting])}`
       return `SELECT * FROM ${keysWithSpends(dialect, `(${inTurn} LIMIT ${put(limit)})`)} ${order}`
     }
-    // Without other conditions, only the keys of the page are read.
+    // Without other conditions, the ids are limited to those of the page, so only the keys of the page are read.
     const ids = `${found} SELECT k.id FROM found k ${rest.length + lasting.length > 0 ? '' : `${whereAll(place)} ${order}`}`
     keys = select(`${schema}.keys`, [`k.id = ANY (ARRAY(${ids}))`, ...rest, ...lasting, ...place])
   } else if (few === 'glance') {

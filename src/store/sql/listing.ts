@@ -46,8 +46,8 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
   }
 
   /**
-   * Whether a credit has reversed the debit of a request. The credit's reference has the lowest number that was free,
-   * because a top-up of the first release may have number 1 (ruling C13).
+   * Whether a credit has reversed the debit of a request. The reference of such a credit is built with the number 1, or
+   * with the next free number. A top-up of the first release may already have a reference of this form (ruling C13).
    */
   function* isReturned(requestId: string): StoreStep<boolean> {
     for (let number = 1; ; number++) {
@@ -65,8 +65,8 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
     const narrow = yield* narrowed(filter)
     const entries: ListedEntry[] = []
     if (!narrow) return entries
-    // A list that begins with the oldest entry needs the detached months. A list that begins with the newest entry ends
-    // before these months.
+    // Detached months are in archives, and are the oldest. A list that begins with the oldest entry needs them. A list
+    // that begins with the newest entry ends before them.
     if (first === 'oldest') yield* refuseAway(dialect, filter.sinceMs, filter.untilMs)
     yield* eachSlice(dialect, narrow, readMax, { first, beyond }, function* (slice) {
       const rows = yield* rowsOf(selectEntries(dialect, narrow, first, { slice, limit, beyond }))
@@ -91,7 +91,7 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
   }
 
   /**
-   * Adds the account to a filter with keys of a single account, because an index has an account's entries together.
+   * Adds the account to a filter with keys of one account, because an index keeps an account's entries together.
    * @returns undefined if no entry can match
    */
   function* narrowed(filter: EntryFilter): StoreStep<EntryFilter | undefined> {

@@ -10,7 +10,7 @@ export function* readMoved(dialect: Dialect): StoreStep<Moved | undefined> {
   return row && { to: row['to_store'] as string, movedMs: Number(row['moved_ms']) }
 }
 
-/** Checks whether the moment of the last head can be right. @param place the ledger's name @returns findings */
+/** Finds a wrong moment of the last head (a proof of all entries). @param place the ledger's name @returns findings */
 export function* checkMoment(dialect: Dialect, place: string): StoreStep<string[]> {
   const { moment, now } = yield* readMoment(dialect)
   return [...findWrongMoment(place, moment ?? undefined, Number(now))]
@@ -27,15 +27,15 @@ export function* fixMoment(dialect: Dialect): StoreStep<number> {
   return yield* raiseMoment(dialect, Math.min(Number(now), Number(newest ?? 0)))
 }
 
-/** Like `fixMoment`, but a moved store keeps the last head's moment, because its later entries are in another store. */
+/** Like `fixMoment`, but a moved store keeps the moment of its last head. Its later entries are in another store. */
 export function* takeMoment(dialect: Dialect): StoreStep<number> {
   if (!(yield* readMoved(dialect))) return yield* fixMoment(dialect)
   return Number((yield* readMoment(dialect)).moment ?? 0)
 }
 
 /**
- * SQL: when the newest entry was posted. A corrected entry was dated too late, so the time of its correction counts
- * instead. Then the last entry of each account is read, because millions of entries may be dated too late.
+ * SQL: when the newest entry was posted. If a correction names this entry, its time is wrong. Then the last entries of
+ * all accounts are compared, since millions of entries may have a wrong time. A correction counts at its creation.
  */
 function selectNewest({ schema, ends }: Dialect): string {
   return `coalesce((SELECT e.posted_ms FROM (SELECT * FROM ${schema}.entries ORDER BY posted_ms DESC LIMIT 1) e WHERE NOT EXISTS (

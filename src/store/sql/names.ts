@@ -52,7 +52,7 @@ export function createNames(dialect: Dialect) {
     return rotated
   }
 
-  /** Returns the first key of its line for each key that has replaced another one by rotation. */
+  /** Returns, for each key that is a successor, the first key of its line (a key with its successors). */
   function* findLines(keys: readonly string[]): StoreStep<Map<string, string>> {
     const lines = new Map<string, string>()
     for (const list of slices([...new Set(keys)])) {
@@ -63,7 +63,7 @@ export function createNames(dialect: Dialect) {
     return lines
   }
 
-  /** Returns the id of the person who has each key, for keys that belong to a person. */
+  /** Returns, for each key that belongs to a person, the id of that person. */
   function* findHolders(keys: readonly string[]): StoreStep<Map<string, string>> {
     const holders = new Map<string, string>()
     for (const list of slices([...new Set(keys)])) {

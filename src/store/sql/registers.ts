@@ -41,7 +41,7 @@ import { type Query, query } from './step.ts'
  * work on both databases.
  */
 
-/** Changes of the books that are written without a read before. The function `make` executes all other changes. */
+/** Changes of the books that write without reading the store first. The function `make` executes the others. */
 type PlainWrite = Exclude<
   BookWrite,
   {
@@ -320,8 +320,8 @@ export function selectAccountPage(dialect: Dialect, page: AccountPage): Query<Ac
       sort === 'name' ? ['a.name, a.id', ''] : ['a.created_ms, a.id', sort === 'created' ? '' : ' DESC']
     if (beyond) parts.push(`(${columns}) ${word ? '<' : '>'} (${beyond.map(put).join(', ')})`)
     const order = columns.replace(', ', `${word}, `) + word
-    // The page is chosen before the join, and its length is part of the text. Otherwise PostgreSQL may plan for a tenth
-    // of all accounts, and read and join far more rows than the page has.
+    // The subquery chooses the page before the join, and the statement contains the limit as a number. Otherwise
+    // PostgreSQL may plan for a tenth of all accounts, and read and join far more rows than the page has.
     const page = `${whereAll(parts)} ORDER BY ${order} LIMIT ${Number(limit)}`
     return `${dialect.accounts(`(SELECT * FROM ${dialect.schema}.accounts a ${page})`)} ORDER BY ${order}`
   })
@@ -337,7 +337,7 @@ export function startsWith(put: Put, column: string, q: string): string {
   return `lower(${column}) >= ${put(low)} AND lower(${column}) < ${put(`${low}\u{10ffff}`)}`
 }
 
-/** Lowers the case of A to Z, as both databases do: SQLite's `lower`, and PostgreSQL's for strings sorted by bytes. */
+/** Lowers A to Z only, as SQLite's `lower` does, and PostgreSQL's for strings that are sorted by bytes. */
 export function lowerAscii(text: string): string {
   return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 }

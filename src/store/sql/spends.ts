@@ -83,7 +83,7 @@ function sumSlice({ schema }: Dialect, { accountId, scope, after, through, fromM
       WHERE e.account_id = ${put(accountId)} AND e.seq > ${put(after)} AND e.seq <= ${put(through)} AND ${isHere(schema)}`
 }
 
-/** SQL: whether an entry names the person, or another identity of theirs. */
+/** SQL: whether an entry names any identity of the person. */
 function isOfPerson(schema: string, person: string, e = 'e'): string {
   return `(${e}.person IS NOT NULL AND ${e}.person IN (SELECT p.id FROM ${schema}.persons p WHERE ${person} IN (p.id, p.linked_id)))`
 }
@@ -130,7 +130,7 @@ function* sumSlices(
   return { spentNanos, throughSeq }
 }
 
-/** Sums the part of a scope's spend that is in detached entries. */
+/** Sums the spend of an account, a key or a person in detached months, whose entries are in archive files. */
 function* sumAway(dialect: Dialect, { accountId, scope }: SpendOf): StoreStep<bigint> {
   const { schema } = dialect
   const counts = {
@@ -202,8 +202,8 @@ export function* setSpend(
 }
 
 /**
- * Adds the debits that an older version posted to the spend of accounts with budgets. That version counts only the
- * spend of keys. Called when a store is opened. It skips accounts that another session has locked.
+ * An older version counts only the spend of keys. So this function adds the debits of that version to the spend of
+ * accounts with budgets. Called when a store is opened. Accounts that another session has locked are skipped.
  */
 export function* countMissed(dialect: Dialect): StoreStep<void> {
   const { schema, ends } = dialect
@@ -243,8 +243,8 @@ export function* lockAccount(dialect: Dialect, accountId: string): StoreStep<voi
 }
 
 /**
- * SQL: the recorded spend of budgets, each with its account. The spend of a line of rotated keys has a row for each
- * key. The spend of a person has a row for each identity.
+ * SQL: the recorded spend of budgets, each with its account. A budget of rotated keys gives one row for each of the
+ * keys. A budget of a person gives one row for each identity of the person.
  */
 export function selectSpends(schema: string): string {
   return `SELECT s.scope, s.from_ms, s.until_ms, s.spent, k.id AS key_id, coalesce(k.account_id, a.id, p.account_id) AS account_id, o.id AS person_id

@@ -10,13 +10,13 @@ import { ask, askOne, inSnapshot, inTransaction, type Row, runAll, type StoreSte
 import { selectSummed } from './usage.ts'
 import { slices } from './words.ts'
 
-/** The most accounts in one statement when a head, a digest of all accounts, is made. */
+/** The most accounts in one statement for a head. A head is a digest of all accounts. */
 const accountsMax = 1_000
 
 /** The most entries that one query sums, because PostgreSQL ends a query that takes too long. */
 export const summedMax = 5_000
 
-/** Creates the queries for monthly statements of accounts: sums, heads of past moments, and stored headers. */
+/** Creates the queries for monthly statements: sums, heads (digests) of past moments, and stored headers. */
 export function createStatements(dialect: Dialect) {
   const { schema, ends, isShared } = dialect
   // An entry counts at its posting time, or at the time that a correction gave it (ruling C15).
@@ -86,8 +86,8 @@ export function createStatements(dialect: Dialect) {
       (put) => `SELECT ${countsAt} AS posted_ms, e.balance_after, e.digest FROM ${schema}.entries e
         WHERE e.account_id = ${put(accountId)} AND e.seq = ${put(seq)}`,
     )
-    // If the entry is in an archive, its sealed row is read. No archive has the requested month, so a sealed row lies
-    // completely before or after the month.
+    // For an archived entry, its seal is read. A seal stands for the entries of an account in an archive. The requested
+    // month is in no archive, so a seal lies completely before or after the month.
     const seal = row ?? (seq === 0 ? undefined : yield* findSealOf(dialect, accountId, seq))
     if (seal && 'lastDigest' in seal) {
       const { postedMs, balanceNanos, lastDigest } = seal as Seal
@@ -179,7 +179,7 @@ function createHeaders(dialect: Dialect) {
   }
 }
 
-/** @property version the version of the prices; null for credits that reverse debits */
+/** A group and its version of prices. @property version null for a group of credits that reverse debits */
 type VersionedGroup = { version: string | null; group: ReturnType<typeof readGroup> }
 
 /** Adds a row to the group that has the same names and the same version of prices. */

@@ -3,7 +3,7 @@ import { type Dialect, type Put, type Statement, statement } from './dialect.ts'
 /** A row as the driver returns it, by column names. Integers of 64 bits are bigint. */
 export type Row = Record<string, unknown>
 
-/** A step inside another step. Its statements run in one transaction, which may write or sees a single moment. */
+/** A step that another step runs in a transaction. Without `isWriting`, all its statements see the same moment. */
 type Transacted = { step: StoreStep<unknown>; isWriting: boolean }
 
 /**
@@ -65,7 +65,7 @@ export function* inSnapshot<T>(step: StoreStep<T>): StoreStep<T> {
 
 type StoreQuestions = Readonly<Record<string, (...args: never[]) => StoreStep<unknown>>>
 
-/** The methods of a set of queries, for one store. They return results directly. */
+/** The queries of `Q` as methods of one store. A method runs its query and returns the result, not a step. */
 type StoreAnswers<Q extends StoreQuestions> = {
   [Name in keyof Q]: Q[Name] extends (...args: infer Args) => StoreStep<infer T> ? (...args: Args) => T : never
 }

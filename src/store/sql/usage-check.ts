@@ -19,9 +19,9 @@ import { readUsageState } from './usage-keep.ts'
 import { createWords } from './words.ts'
 
 /**
- * Compares the figures for reports with the entries that were summed, which are all entries up to the mark of their
- * account (ruling C9). Figures that are still kept are compared by day. The total costs of keys are compared by
- * account. Each comparison reads the data of one moment.
+ * Compares the figures for reports with the entries that they include. The mark of each account is the last included
+ * entry (ruling C9). Figures that are still kept are compared by day. The total costs of keys are compared by account.
+ * Each comparison reads the data of one moment.
  * @param pageMax the most entries that a statement reads, so that it ends in time however many there are
  * @param progress called with a sentence about the current comparison
  * @returns the differences as sentences
@@ -71,7 +71,7 @@ export function* findUsageDifferences(
   }
 
   function* checkDay({ from, to }: { from: number; to: number }, { timeZone }: UsageState): StoreStep<string[]> {
-    // If the zone has changed, days begin at another time. The next run compares the new days.
+    // If the zone has changed during this check, days begin at other times. The next run compares the new days.
     if ((yield* readUsageState(dialect)).timeZone !== timeZone) return []
     const marked = `${schema}.entries e JOIN ${schema}.sums_marks m ON m.account_id = e.account_id AND e.seq <= m.seq`
     const within = (column: string) => (put: Put) => `${column} >= ${put(from)} AND ${column} < ${put(to)}`
@@ -89,7 +89,7 @@ export function* findUsageDifferences(
     return findDifferences({ from, to, entries, rows }, calendar)
   }
 
-  /** Sums the entries of a filter for which the conditions hold, page by page. A group may have a row of each page. */
+  /** Sums the entries that match the filter and the conditions, page by page. Each page adds one row for each group. */
   function* sumPages(
     from: string,
     filter: EntryFilter,

@@ -12,7 +12,7 @@ import { ask, askOne, execute, inTransaction, type Row, runAll, type StoreStep }
 
 const quartersOfDay = 96
 
-/** Reads the state of the figures. @param lock keeps others from recomputing the days until the transaction ends */
+/** Reads the figures' zone, and since when they are kept. @param lock delays changes until the transaction ends */
 export function* readUsageState(dialect: Dialect, lock?: 'SHARE' | 'UPDATE'): StoreStep<UsageState> {
   const text = `SELECT time_zone, week_starts, kept_from FROM ${dialect.schema}.usage_state`
   const row = yield* askOne(dialect, () => (dialect.isShared && lock ? `${text} FOR ${lock}` : text))
@@ -48,7 +48,7 @@ function adopted(before: UsageState, { timeZone, weekStarts, keepMonths }: Repor
   const zone = { timeZone: isRecorded(before) ? before.timeZone : spellZone(timeZone), weekStarts }
   const kept = firstKept(createCalendar(zone), keepMonths, atMs)
   if (isRecorded(before) && kept <= before.keptFrom && before.weekStarts === weekStarts) return undefined
-  // The time never moves back, because deleted figures do not come back.
+  // `keptFrom` never moves back, because deleted figures do not come back.
   return { ...zone, keptFrom: Math.max(kept, before.keptFrom) }
 }
 
@@ -95,7 +95,7 @@ export function* foldAnew(dialect: Dialect, zone: Zone): StoreStep<void> {
   const calendar = createCalendar(zone)
   const hours = yield* ask(dialect, () => `SELECT DISTINCT quarter FROM ${schema}.traffic_q ORDER BY 1`)
   let end = 0
-  // The hours are read by day, because an index has the hours of a day together.
+  // All hours of a day are read by one query, because they are next to each other in an index.
   for (const { quarter } of hours) {
     if (Number(quarter) < end) continue
     const { startMs, endMs } = calendar.periodOf(Number(quarter) * quarterMs, 'day')

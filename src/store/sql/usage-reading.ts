@@ -26,7 +26,7 @@ import { readUsageState } from './usage-keep.ts'
 import { createWords, wordKey } from './words.ts'
 
 /**
- * Creates the queries of figures for reports. They include entries not folded (summed) yet, if there are few.
+ * Creates the queries of figures for reports. If few entries are not folded (summed) yet, the figures include them too.
  * @param tailMax if there are more unfolded entries than this, the figures include none of them
  */
 export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMax = unfoldedMax) {

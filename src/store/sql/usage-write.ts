@@ -44,7 +44,7 @@ export function* addEntries(
   }
 }
 
-/** Adds counts of requests to the rows of all tables of such counts. */
+/** Adds counts of requests to each table that keeps such counts (`trafficTables`). */
 export function* addTraffic(dialect: Dialect, words: Words, cells: readonly TrafficCell[]): StoreStep<void> {
   const tables = spreadTraffic(cells, createCalendar(yield* readUsageState(dialect, 'SHARE')))
   for (const [name, rows] of Object.entries(tables)) yield* addCells(dialect, words, name as TrafficTable, rows)

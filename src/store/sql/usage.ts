@@ -10,7 +10,7 @@ import { wordKey } from './words.ts'
 /** The store's numbers for words (names, such as a model's), by `wordKey`. The empty word has the number 0. */
 type WordIds = ReadonlyMap<string, number>
 
-/** Returns the words in a question about figures. Their numbers must be looked up before the figures are read. */
+/** Returns the words that a query for figures names. Rows of figures contain only the number of each word. */
 export function wordsOfReading({ by, only, within = [] }: RowReading): [kind: string, word: string][] {
   const named = Object.entries(only).flatMap(([kind, words]) => words.map((word) => [kind, word] as [string, string]))
   const ofGroups = within.flatMap((words) => words.map((word, at) => [by[at]!, word] as [string, string]))
@@ -25,19 +25,19 @@ type Bucketing = {
   bucket: string | undefined
   values: readonly SqlValue[]
   /**
-   * Whether the join with the buckets already limits the time. Then a condition on the time would only make the
-   * database use another index.
+   * Whether joining the table of buckets already limits the time of the rows. A condition on the time is then left out,
+   * because it would only make the database use another index.
    */
   isRanged: boolean
   /**
-   * Whether figures of keys by day are read and grouped in the order of the table, by account and key. SQLite plans
-   * without row counts and needs this. PostgreSQL would expect few rows and sort them, so it is false there.
+   * Whether daily figures of keys are read and grouped in the order of the table, by account and key. SQLite needs
+   * this, because it plans without row counts. With PostgreSQL this is false. It would expect few rows and sort them.
    */
   isInOrder: boolean
 }
 
 /**
- * Returns SQL that joins the encoded counts of all rows, separated by `countsBreak`.
+ * Returns SQL that joins the encoded counts of all rows. Between two counts it puts `countsBreak`.
  * @param column the column with the counts
  */
 type JoinedCounts = (column: string) => string
@@ -46,7 +46,7 @@ type JoinedCounts = (column: string) => string
 export type UsageDialect = {
   /** The entries `e` that the figures do not include yet. */
   tail: { from: string; where: string }
-  /** Selects one row of `folded`, `entries`: the numbers of summed entries and of all entries. */
+  /** Selects one row: `folded`, the number of summed entries, and `entries`, the number of all entries. */
   progress: string
   bucketing(reading: RowReading): Bucketing
   joined: JoinedCounts
@@ -72,8 +72,8 @@ export function selectTail(
 }
 
 /**
- * Selects rows of a table by bucket and group. A row has `bucket` (or `time`, from which the caller finds the bucket),
- * `d0` and `d1` for the words, sums, and encoded times.
+ * Selects rows of a table, summed by bucket (span of time) and group. A row has `bucket`, or `time`, from which the
+ * caller finds the bucket. It also has the ids of the group's words (`d0`, `d1`), the sums, and encoded times.
  * @param bucketing used if there are several buckets
  */
 export function selectRows(
@@ -110,9 +110,9 @@ export function selectRows(
 }
 
 /**
- * The columns to group by. Figures of keys by day need no sort if they are grouped by account, key and day, as in the
- * table. For a year that takes a third of the time. A key belongs to one account. The empty key has a row for each
- * account, and the caller adds up these rows.
+ * The columns to group by. If `isInOrder`, daily figures of keys are grouped by account, key and day, as in the table.
+ * The database then needs no sort, and a year takes a third of the time. A key belongs to one account. Figures without
+ * a key have a row for each account, and the caller adds up these rows.
  */
 function groupsOf({ table, grain, by }: RowReading, times: readonly string[], { isInOrder }: Bucketing): string[] {
   const columns = by.map((name) => columnOf(table, name)).filter((column) => column !== '0')
@@ -202,7 +202,7 @@ const summed: Record<Exclude<SumName, 'errors'>, string> = {
   cost: `sum(CASE WHEN e.kind = 'debit' THEN e.amount ELSE -e.amount END)`,
 }
 
-/** Reads rows of `selectRows` and `selectOfEntries`. @param wordOf returns the word for the value of a word column */
+/** Reads the rows of `selectRows` or `selectOfEntries`. @param wordOf returns the text for the value of a grouping */
 export function findRows(
   { bounds, by, sums, times }: RowReading,
   rows: readonly Readonly<Record<string, unknown>>[],
@@ -246,7 +246,7 @@ export function selectSummed(
 
 const word = (column: string) => `coalesce(e.${column}, '')`
 
-/** SQL: the words of an entry, as they appear in reports. */
+/** SQL: for each grouping of reports, the value that an entry has. */
 const entryWords: Record<UsageGrouping, string> = {
   account: 'e.account_id',
   key: word('key_id'),
@@ -285,19 +285,19 @@ export function selectOfEntries(dialect: Dialect, { bounds, by, only, within, su
 
 type MostSpent = {
   by: 'account' | 'key'
-  /** The number of the account whose keys are ranked; undefined to rank all. */
+  /** The number of the account whose keys are ranked. If undefined, all accounts or all keys are ranked. */
   account: number | undefined
-  /** The time range, in quarters of an hour. Both are the first quarter of a day. */
+  /** The time range, in quarters of an hour. `from` and `to` are each the first quarter of a day. */
   from: number
   to: number
-  /** The numbers of accounts or keys whose figures lack entries. They come first, even if others have spent more. */
+  /** The accounts or keys whose figures lack entries, by number. They come first, even if others have spent more. */
   unfolded: readonly number[]
   limit: number
 }
 
 /**
- * Selects numbers of accounts or keys and their spend, the highest first. Days are grouped in the order of the table,
- * as `groupsOf` explains.
+ * Selects the accounts or keys that spent most, by their numbers, with their spend. The highest spend comes first. Days
+ * are grouped in the order of the table, as `groupsOf` explains.
  */
 export function selectMost({ schema, isShared }: Dialect, most: MostSpent): Statement {
   const { by, account, from, to, unfolded, limit } = most

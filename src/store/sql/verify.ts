@@ -33,21 +33,21 @@ export type VerifyDialect = {
   pageMax: number
   /** A value that sorts before the ids of all entries. */
   lowestId: SqlValue
-  /** The end of an entry's account: `end_balance`, `end_seq` and, if the database stores it, `end_digest`. */
+  /** The columns of an account's last state: the balance, and the number and (if stored) digest of the last entry. */
   ends: { columns: string; joins: string }
-  /** The references of credits, with the columns of their entries. `noted` is the reference. */
+  /** The table of credit references, joined with the entries of the credits. The column `noted` has the reference. */
   references: PagedTable
   accounts: PagedTable
   /** The index of archived entries. */
   archived: { table: PagedTable; first: readonly SqlValue[] }
-  /** Finds damage of a row that only this database can have. */
+  /** Finds the damage to a row that only this kind of database can have. */
   findWrong?(row: Row): Iterable<string>
 }
 
 /**
  * The parameters of a verification.
- * @property findings of earlier checks; the verification adds its own findings
- * @property momentMs the moment of the head (a digest of all entries) to make; undefined to make no head
+ * @property findings the findings of earlier checks; the verification adds its own
+ * @property momentMs the time of the head (a digest of all entries) that is made; undefined to make no head
  */
 export type LedgerAudit = { options: VerifyOptions; findings: string[]; momentMs?: number | undefined }
 
@@ -55,7 +55,7 @@ export type LedgerAudit = { options: VerifyOptions; findings: string[]; momentMs
  * Verifies the ledger page by page.
  *
  * In PostgreSQL each page is a snapshot of its own. A single long snapshot would make each debit of busy accounts
- * slower. So an account's end is read in one page with its last entry, and prices are read on demand.
+ * slower. So an account's last entry and stored balance are read in one page, and prices are read on demand.
  */
 export function* verifyLedger(
   dialect: Dialect,
@@ -113,7 +113,7 @@ export function* verifyLedger(
   const isSame = JSON.stringify(yield* readArchives(dialect)) === JSON.stringify(archives)
   return isSame ? audited : { findings: ['a month was detached or attached meanwhile: verify again'], head: undefined }
 
-  /** Reads the digests of archives in the audit trail, by month. */
+  /** Reads from the audit trail the last record about each archive, by month. */
   function* readRecorded(): StoreStep<Map<string, RecordedArchive>> {
     const rows = yield* ask(
       dialect,
@@ -129,7 +129,7 @@ export function* verifyLedger(
     )
   }
 
-  /** Reads what remains of archived entries (the sealed rows) of the accounts of a page. */
+  /** Reads the sealed rows (what remains of archived entries). @param rows entries of a page, for their accounts */
   function* readSealsOf(rows: readonly Row[]): StoreStep<(accountId: string) => SealOfAccount[]> {
     if (archives.length === 0 || rows.length === 0) return () => []
     const [from, to] = [rows[0]!, rows.at(-1)!].map((row) => row['account_id'] as string) as [string, string]
@@ -259,7 +259,7 @@ function* readSpendEnds(
   return spent
 }
 
-/** Reads the end of an entry's account. Returns undefined if the account does not exist. */
+/** Reads the state of an entry's account after its last entry. Returns undefined if the account does not exist. */
 function readEnd({ account_id, account_name, end_balance, end_seq, end_digest }: Row): AccountEnd | undefined {
   if (account_name === null || end_seq === null) return undefined
   const end = { id: account_id as string, balanceNanos: end_balance as bigint, seq: Number(end_seq) }

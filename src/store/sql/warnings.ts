@@ -10,7 +10,7 @@ import { selectBudgeted } from './budgeted.ts'
 import { type Dialect, insert, type Put } from './dialect.ts'
 import { ask, askOne, execute, inTransaction, runAll, type StoreStep } from './step.ts'
 
-/* Warnings to be sent, and the levels that cause them. */
+/* Warnings to be sent, and the limits that cause them (`Watched`). */
 
 /** The age at which a warning is deleted, in ms. Servers stop trying to send it at half of that age. */
 export const untoldMs = 2 * warningKeptMs
@@ -80,8 +80,8 @@ export function readWatched(rows: readonly StoreRow[]): Watched {
 }
 
 /**
- * Sets the level of the last warning after a change of the budget. It is the highest level that the spend has already
- * passed, so that the passed levels cause no warning (ruling X15).
+ * Sets the level of the last warning (`warned`) after a change of the budget. The new level is the highest level that
+ * the spend has already passed, so passed levels cause no warning (ruling X15).
  */
 export function rearm(dialect: Dialect, scope: string): StoreStep<void> {
   const { schema } = dialect

@@ -5,7 +5,7 @@ import { ask, rowsOf, type StoreStep } from './step.ts'
 /** The most words to remember. Each takes about 100 bytes. */
 const wordsMax = 200_000
 
-/** The most words in one statement. */
+/** The most words (such as names of models) that one statement looks up. */
 const listMax = 500
 
 type UsageWord = readonly [kind: string, word: string]
@@ -23,7 +23,7 @@ export function createWords(dialect: Dialect) {
   const words = new Map<number, string>()
   return { findIds, placesOf, readWords, forget }
 
-  /** Forgets all words. After a rollback the store may give the numbers of new words to other words. */
+  /** Forgets all words. A rollback removes new words from the store, which may give their numbers to other words. */
   function forget(): void {
     ids = new Map()
     words.clear()
@@ -32,7 +32,7 @@ export function createWords(dialect: Dialect) {
   /** Finds the numbers of words. @returns the numbers of all remembered words by `wordKey`, not only of these words */
   function* findIds(asked: readonly UsageWord[]): StoreStep<ReadonlyMap<string, number>> {
     if (ids.size > wordsMax) ids = new Map()
-    // Another query may replace the map before this one ends.
+    // While this query runs, another query may replace `ids`.
     const known = ids
     const unknown = asked.filter(([kind, word]) => word !== '' && !known.has(wordKey(kind, word)))
     for (const list of slices(unknown)) {

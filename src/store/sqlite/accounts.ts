@@ -26,7 +26,7 @@ const pageMax = 5_000
 
 export type Accounts = ReturnType<typeof createAccounts>
 
-/** Creates functions that change accounts and keys. A change gives its accounts a new revision for servers to find. */
+/** Creates functions that change accounts and keys. A changed account gets a new revision, by which servers find it. */
 export function createAccounts(
   db: DatabaseSync,
   run: Run,
@@ -102,11 +102,11 @@ export function createFeed() {
   return { read }
 
   /**
-   * Reads all changes since the last call, page by page. Without changes by other processes, that costs almost nothing.
+   * Reads all changes since the last call, page by page. If no other process has changed the store, this is very quick.
    */
   function* read(source: Source): Iterable<Changes> {
-    // The version is read first, so a change between the two reads is read twice rather than missed. Two versions are
-    // compared only if they are of the same connection, because each connection has its own.
+    // The data version is read before the changes, so a commit between the two reads is read twice rather than missed.
+    // Each connection has its own data versions, so only versions of one connection are compared.
     const dataVersion = source.readDataVersion()
     if (last?.source === source && last.dataVersion === dataVersion) return
     for (let isLast = false; !isLast; ) {

@@ -43,15 +43,15 @@ export type AppendBatch = LockedStore & {
   readonly warnings: NewWarning[]
 }
 
-/** SQL: the earliest time that the account's entry after `e` may have. The function `floorMsOf` computes the same. */
+/** SQL: the earliest time that the account's entry after `e` may have. See also `floorMsOf` in corrections.ts. */
 const floorMs = `CASE WHEN e.kind = 'credit' AND e.effective IS NOT NULL THEN e.created_ms ELSE e.posted_ms END`
 
-/** Computes `floorMs` for a new row. After a correction, an entry may have an earlier time than the entry before it. */
+/** Computes `floorMs` for a new row. An entry after a correction may have an earlier time than the correction. */
 function floorMsOfRow({ kind, effective, created_ms, posted_ms }: UnplacedRow): number {
   return Number(kind === 'credit' && effective !== null ? created_ms : posted_ms)
 }
 
-/** The most ends of chains to remember. Each takes about 200 bytes. */
+/** The most chains whose last entries are remembered. Each of them takes about 200 bytes. */
 const knownMax = 10_000
 
 /**
@@ -88,7 +88,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
       return run(known, work)
     })
     last = { known: known!, version }
-    // `work` may have set `formThree`.
+    // TypeScript does not see that `work` may have changed `formThree`.
     if ((formThree as string) === 'begins') {
       formThree = 'begun'
       onBegun()
@@ -96,7 +96,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     return result
   }
 
-  /** Runs `work` in the caller's transaction. As it may still be rolled back, nothing is remembered. */
+  /** Runs `work` in the caller's transaction. The caller can still roll back, so no figures are remembered. */
   function inBatch<T>(work: (batch: AppendBatch) => T): T {
     last = undefined
     return run(nothingKnown(), work)
@@ -106,7 +106,8 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
   function run<T>(known: LockedStore, work: (batch: AppendBatch) => T): T {
     known.watched ??= warnings.readWatched()
     const { tails, watched } = known
-    // If the moment of the last head (a proof) is lost, new entries may be dated before it. This is accepted.
+    // Without the moment of the last head (a proof of all entries), new entries may be dated before the head. This is
+    // accepted.
     const headMs = Number(readHead.get()?.moment_ms ?? 0)
     const none = { moved: new Set<string>(), spent: new Set<string>(), before: new Map(), warnings: [] }
     const batch: AppendBatch = { ...known, nowMs: nowMs(), headMs, ...none }
@@ -162,8 +163,8 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
   }
 
   /**
-   * Returns the balance of the account after this connection's last commit, without later commits of other connections.
-   * Returns undefined if it is not in memory.
+   * Returns the balance of the account after the last commit of this connection. Later commits of other connections are
+   * not included. Undefined if memory does not have the balance.
    */
   function lastBalance(accountId: string): bigint | undefined {
     return last?.known.tails.get(accountId)?.balanceNanos
@@ -245,7 +246,7 @@ function nothingKnown(): LockedStore {
   return { ...sets, watched: undefined, ...nothingSpent() }
 }
 
-/** Creates the writer of warnings to be sent. */
+/** Creates the functions for the outbox, the table of warnings that a server will send. */
 function createOutbox(db: DatabaseSync) {
   const watched = db.prepare(selectWatched('main'))
   const insert = db.prepare(

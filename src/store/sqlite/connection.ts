@@ -8,7 +8,7 @@ import type { Store } from './store.ts'
  */
 export type RunOutcome = 'done' | 'busy' | 'failed' | 'lost'
 
-/** `lost` is sent if a file of the store was removed or replaced. */
+/** News about the connection. `trouble`: work failed. `lost`: a file of the store was removed or replaced. */
 export type ConnectionNews = { type: 'trouble'; message: string; code: number } | { type: 'lost'; message: string }
 
 type StoreConnectionOptions = {
@@ -52,7 +52,7 @@ export class Connection {
     this.#isSuspect = false
   }
 
-  /** Runs work that writes, after the log is durable. A failure is reported as `trouble`; the work may be repeated. */
+  /** Makes the log durable, then runs work that writes. A failure is reported as `trouble`; the work may be repeated. */
   write(work: (store: Store) => void): RunOutcome {
     return this.#use((store) => {
       this.makeDurable()
@@ -60,7 +60,7 @@ export class Connection {
     })
   }
 
-  /** Runs work that reads, after a check of all files. */
+  /** Checks that no file of the store is lost, and then runs work that reads. */
   read(work: (store: Store) => void): RunOutcome {
     return this.#use((store) => {
       if (!this.#isAnyLost(store)) work(store)
@@ -128,7 +128,7 @@ export class Connection {
     try {
       store.close()
     } catch {
-      // A new connection replaces this one anyway.
+      // A failed close does no harm, because a new connection replaces this one.
     }
   }
 
@@ -157,7 +157,7 @@ export class Connection {
     try {
       if (files.findLostStore() === undefined && files.isLogWhole(() => store.countFrames())) store.checkpoint()
     } catch {
-      // Without a checkpoint, only the content that is already in the file remains.
+      // The checkpoint failed, so only the content that is already in the store's file remains.
     }
   }
 

@@ -78,8 +78,8 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
    */
   function giveBack(requestIds: readonly string[]): string[] {
     return inTransaction((batch) => {
-      // SQLite writes the page of this number even if the value is unchanged. A row with unchanged values would not be
-      // written.
+      // SQLite writes the page of `user_version` even if the value is unchanged. So the commit certainly writes to the
+      // disk. An update that leaves a row unchanged would write nothing.
       db.exec(`PRAGMA user_version = ${userVersion.get()!.user_version}`)
       return requestIds.filter((requestId) => postReturn(batch, requestId) !== 'absent')
     })

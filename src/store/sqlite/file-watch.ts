@@ -12,7 +12,7 @@ type LogState = { salts: string; frames: number }
 /** Sizes of the log's format: https://www.sqlite.org/fileformat2.html#walformat */
 const headerBytes = 32
 const frameHeaderBytes = 24
-/** The number of frames to read at a time. They have about 64 KiB with pages of the usual size. */
+/** The number of frames of the log that are read at a time: about 64 KiB with pages of the usual size. */
 const framesAtOnce = 16
 
 /**
@@ -32,7 +32,7 @@ export function watchFiles(path: string) {
   let log: number | undefined
   return { note, findLostStore, findLoss, isLogWhole }
 
-  /** Notes which files there are. Called after each opening of the database, which may create a new log. */
+  /** Remembers each file by its inode. Called after each opening of the database, which may create a new log. */
   function note(): void {
     for (const file of fixed) if (known.get(file) === undefined) known.set(file, inodeOf(file))
     for (const file of perOpening) known.set(file, inodeOf(file))
@@ -63,7 +63,7 @@ export function watchFiles(path: string) {
     return `${logPath} was cut or overwritten while the server runs`
   }
 
-  /** Whether the open log still has all its frames, even if its file was deleted. A gap in the log is read as zeros. */
+  /** Whether the log that was opened still has all its frames. Its file may be deleted. A gap is read as zeros. */
   function isLogWhole(countFrames: () => number): boolean {
     return log !== undefined && isWhole(countFrames())
   }

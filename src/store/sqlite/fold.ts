@@ -8,7 +8,7 @@ import { addEntries, addTraffic } from '../sql/usage-write.ts'
 import { createWords } from '../sql/words.ts'
 import type { Run } from './run.ts'
 
-/** Whether an entry is folded (summed into figures) depends only on the mark of its account, the last folded entry. */
+/** Entries with the mark of their account (the last folded entry). Only entries above the mark are folded (summed). */
 const marked = 'entries e LEFT JOIN sums_marks m ON m.account_id = e.account_id'
 const isAbove = 'e.id > (SELECT folded_id FROM sums_state) AND e.id <= ? AND e.seq > ifnull(m.seq, 0)'
 const selectRange = `SELECT max(id) AS last, count(*) AS entries FROM
@@ -29,7 +29,7 @@ export function createFolding(db: DatabaseSync, run: Run, dialect: Dialect) {
   const words = createWords(dialect)
   return {
     /**
-     * Folds (sums) up to `entriesMax` entries in one commit, and moves the marks of their accounts.
+     * Folds (sums) up to `entriesMax` entries in one commit, and moves each account's mark to its last folded entry.
      * @returns the number of entries that were read
      */
     fold: (entriesMax: number) => (isBehind.get()!['is_behind'] === 0n ? 0 : numbering(foldSome(entriesMax))),
@@ -48,7 +48,7 @@ export function createFolding(db: DatabaseSync, run: Run, dialect: Dialect) {
     return Number(entries)
   }
 
-  /** Runs a change of the store. If it fails, the numbers that it gave to new words are forgotten. */
+  /** Runs a change of the store. If the change fails, `words` forgets the numbers that the change gave to new words. */
   function numbering<T>(step: StoreStep<T>): T {
     try {
       return run(inTransaction(step))

@@ -72,7 +72,7 @@ export class Folder {
     if (!this.#isClosed) this.#timer = setTimeout(() => this.#work(), ms)
   }
 
-  /** Folds some entries. Then the thread is free for debits. */
+  /** Folds (sums) some entries, and plans the next work. In between, the thread is free for debits. */
   #work(): void {
     this.#noted = 0
     const startedMs = performance.now()
@@ -110,9 +110,9 @@ export class Folder {
       try {
         result = store.withoutWaiting(() => work(store))
       } catch (error) {
-        // The next try comes soon. Until then the thread can look up keys.
+        // Another connection has the lock. The work is tried again soon; until then the thread can look up keys.
         if (resultCode(error) === busyCode) return
-        // Failures of the disk, or caused by another process, are thrown. The caller reports them and repeats the work.
+        // Errors of the disk or of another process are thrown. The caller reports them and repeats the work.
         if (ofTheDisk.includes(resultCode(error))) throw error
         isFailed = true
         const message = `figures for reports cannot be kept: ${(error as Error).message}`

@@ -33,7 +33,7 @@ export function lookAt(path: string, timeZone: string): void {
   explainErrors(path, () => {
     const db = new DatabaseSync(untouched(path), { readOnly: true, readBigInts: true })
     try {
-      // An older store is not checked further, because it has no zone, or because the server would upgrade it first.
+      // An older store is not checked further, because it may have no zone, and the server would first upgrade it.
       const isUpToDate = readOurVersions(db, path, migrations.length).version >= migrations.length
       if (!isUpToDate) return
       refuseMoved(db)
@@ -44,7 +44,7 @@ export function lookAt(path: string, timeZone: string): void {
   })
 }
 
-/** Reads accounts and writes nothing. Returns undefined if the store is missing or older. */
+/** Reads accounts and writes nothing. Returns undefined if the store is missing or has an older schema. */
 export async function lookAtAccounts<T>(path: string, look: AccountLook<T>): Promise<T | undefined> {
   const { pageAccounts, findAccount } = createQuestions(createDialect())
   return lookAtFile(path, (run) =>
@@ -55,7 +55,7 @@ export async function lookAtAccounts<T>(path: string, look: AccountLook<T>): Pro
   )
 }
 
-/** Counts rows of kinds that the second release does not know. Returns undefined if the store is missing or older. */
+/** Counts the rows that the second release cannot know. Returns undefined if no store with today's schema exists. */
 export function lookForNewer(path: string): Promise<NewerContent | undefined> {
   return lookAtFile(path, async (run) =>
     run(readNewer(createDialect(), 'SELECT user_version FROM pragma_user_version', secondRelease)),
@@ -73,7 +73,7 @@ async function lookAtFile<T>(path: string, look: (run: Run) => Promise<T>): Prom
   }
 }
 
-/** Returns a name that opens a store without creating a log. SQLite allows that only if nobody writes to the file. */
+/** Returns a name that opens a store. If the store has no log, nobody writes to it, and opening creates no log. */
 function untouched(path: string): string | URL {
   if (existsSync(`${path}-wal`)) return path
   const url = pathToFileURL(path)

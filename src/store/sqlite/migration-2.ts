@@ -12,7 +12,7 @@ export function nameAndChainEntries(db: DatabaseSync): void {
   db.exec(indexesAndTriggers)
 }
 
-/** Adds old entries to the chain. The posting time is that of the creation, or of the previous entry if later. */
+/** Adds old entries to the chain. They are posted at their creation, or with the previous entry if that is later. */
 function chainOldEntries(db: DatabaseSync): void {
   const columns = ['id', ...chainedColumns, 'digest']
   const insert = db.prepare(`INSERT INTO entries (${columns}) VALUES (${columns.map(() => '?')})`)

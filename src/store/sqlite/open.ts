@@ -22,7 +22,7 @@ export type OpenOptions = {
   cacheKb?: number
   /** Takes the lock of the store while an older schema is migrated. Undefined if the caller already has the lock. */
   lock?: ((path: string) => () => void) | undefined
-  /** Called with news about the store, for people. */
+  /** Receives messages about the store for the operator, for example that its schema was migrated. */
   note?: ((text: string) => void) | undefined
 }
 

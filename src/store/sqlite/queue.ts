@@ -7,7 +7,7 @@ type QueueOptions = {
   connection: Pick<Connection, 'write'>
   /** Runs a function after all messages that have already arrived, or after a pause in ms. */
   later: (run: () => void, pauseMs?: number) => void
-  /** Checks whether the disk has space for debits. @throws if it has none, even if a page of the file would fit */
+  /** Checks whether the disk has space for debits. @throws if the space is too small, even if a commit might succeed */
   refuseNarrowDisk: () => void
   /** False while the clock that dates entries is in doubt (ruling Y15). Debits then wait and are tried again. */
   mayDate: () => boolean
@@ -20,9 +20,9 @@ type QueuedCall<Item, Answer> = { items: readonly Item[]; resolve(answer: Answer
 const pausesMs: Partial<Record<RunOutcome, number>> = { busy: 20, failed: 250 }
 
 /**
- * The waiting work for the ledger. All work that has arrived when the thread begins shares one transaction, and so one
- * sync of the disk. Work stays queued until its commit has returned. Posting a debit again after a failed commit is
- * harmless because of its request id (F-S3). A debit that this second try finds in the ledger is on the disk (B8).
+ * The waiting work for the ledger. When the thread begins a run, all work that has arrived shares one transaction, and
+ * so one sync of the disk. Work stays queued until its commit has returned. Posting a debit again after a failed commit
+ * is harmless because of its request id (F-S3). A debit that this second try finds in the ledger is on the disk (B8).
  */
 export class Queue {
   readonly #options: QueueOptions
@@ -32,8 +32,8 @@ export class Queue {
   /** Requests whose debits must be reversed if the ledger has them. */
   #gifts: QueuedCall<string, GivenBack>[] = []
   /**
-   * The store object that has written the last commit. A store that was just opened has written none, so its log may
-   * still contain entries of a failed commit. Queries do not show these entries, but a later recovery may find them.
+   * The store object of the last commit. The log of another store object can contain entries of a failed commit. They
+   * are found by no query, but a later recovery may find them. So only this store shows that a debit is surely absent.
    */
   #proven: Store | undefined
   #isScheduled = false
@@ -52,7 +52,7 @@ export class Queue {
     return this.#wait(this.#gifts, requestIds)
   }
 
-  /** Withdraws debits. No commit is running now, so a debit that is not in the ledger was never acknowledged. */
+  /** Withdraws debits. No commit runs now, so a debit that is not in the ledger was never reported as posted. */
   withdraw(debits: readonly Debit[]): Withdrawn {
     for (const { requestId } of debits) this.#withdrawn.add(requestId)
     let answer: Withdrawn = { fates: debits.map(() => 'unknown'), balances: [] }
@@ -117,14 +117,14 @@ export class Queue {
     for (const [at, { resolve }] of posts.entries()) resolve({ postings: fates[at]!, balances, spends })
   }
 
-  /** V8 keeps a copy of each string that is looked up in a set, so nothing is looked up in an empty set. */
+  /** Whether a debit was withdrawn. An empty set is not searched, because V8 keeps a copy of each string looked up. */
   #isWithdrawn({ requestId }: Debit): boolean {
     return this.#withdrawn.size > 0 && this.#withdrawn.has(requestId)
   }
 
   /**
    * Reverses debits. A call is answered when the reversing entries are durable and the disk has space for debits again.
-   * A full disk may have space for a page but not for a debit.
+   * A full disk may still have space for a small change, but not for a debit.
    */
   #giveBackIn(store: Store): void {
     const gifts = this.#gifts

@@ -10,7 +10,7 @@ import { readTogether, transact } from './open.ts'
 /** The driver of SQLite, which runs a step synchronously. */
 export type Run = <T>(step: StoreStep<T>) => T
 
-/** The most prepared statements to keep. Some texts vary, so all are discarded when there are too many. */
+/** The most prepared statements to keep. Some SQL texts vary, so at this number all statements are discarded. */
 const statementsMax = 200
 
 /** Creates the dialect of SQLite. @param nowMs returns Unix milliseconds */
@@ -65,7 +65,7 @@ export function createRun(db: DatabaseSync): Run {
 }
 
 export const usageDialect: UsageDialect = {
-  // The entries that are not folded (summed) yet are the last ones.
+  // Entries are folded (summed) in the order of their ids. So the entries that are not folded yet have the highest ids.
   tail: {
     from: 'entries e LEFT JOIN sums_marks m ON m.account_id = e.account_id',
     where: 'e.id > (SELECT folded_id FROM sums_state) AND e.seq > ifnull(m.seq, 0)',
@@ -79,8 +79,8 @@ export const usageDialect: UsageDialect = {
       timeColumn(reading),
       bounds.slice(1).map((end, at) => [bounds[at], end]),
     ]
-    // If an index has all rows of a bucket together, SQLite reads bucket by bucket. There is no such index for figures
-    // of keys by day.
+    // SQLite reads bucket by bucket if an index has all rows of a bucket together. The table of figures by day for each
+    // account and key (grain `d`) has no such index.
     const isIndexed = reading.grain !== 'd'
     return {
       from: isIndexed

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { nameAndChainEntries } from './migration-2.ts'
 
-/** The columns of sums in tables of figures for reports. */
+/** The columns with sums. Each table with figures for reports has these columns. */
 const sums = `
     requests INTEGER NOT NULL, input_tokens INTEGER NOT NULL, cache_read_tokens INTEGER NOT NULL,
     cache_write_tokens INTEGER NOT NULL, cache_write_1h_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
@@ -34,7 +34,7 @@ function sumsTable(name: string, columns: string): string {
     PRIMARY KEY (${keys.join(', ')})) STRICT, WITHOUT ROWID;`
 }
 
-/** Columns of entries of form 3 (src/accounts/chain.ts), null in other entries, and the texts of price lists. */
+/** Adds the columns that only entries of form 3 use (src/accounts/chain.ts), and the table of price lists. */
 const detailed = `
   ALTER TABLE entries ADD COLUMN list TEXT;
   ALTER TABLE entries ADD COLUMN band TEXT;
@@ -280,8 +280,8 @@ export const migrations: readonly SqliteMigration[] = [
   CREATE INDEX accounts_created ON accounts (created_ms, id);
   CREATE INDEX keys_created ON keys (created_ms, id);
 `,
-  // From 5 to 6: keys with limits of their own (ruling R15), and warnings (X15). All keys of a line of rotations have
-  // one scope, and share its limits and its spend.
+  // From 5 to 6: keys with limits of their own (ruling R15), and warnings (X15). All keys of a line (a key and its
+  // successors) have one scope, and share its limits and its spend.
   `
   ALTER TABLE keys ADD COLUMN scope TEXT;               -- the first key of its line
   ALTER TABLE keys ADD COLUMN own_expires_ms INTEGER;   -- the end it was given; expires_ms is that, or the end of its grace
@@ -320,7 +320,8 @@ export const migrations: readonly SqliteMigration[] = [
   CREATE INDEX outbox_next ON outbox (next_ms);
 `,
   // From 6 to 7: figures for reports, folded from the ledger (ruling C9, src/accounts/usage), and counters of requests
-  // that cost nothing. Accounts, keys, models and the like are numbers of words. Times are quarter hours since 1970.
+  // that cost nothing. Accounts, keys, models and so on are numbers in `usage_words`. Times are quarter hours since
+  // 1970.
   `
   CREATE TABLE usage_words (
     id INTEGER PRIMARY KEY CHECK (id > 0), -- 0 stands for the empty word
@@ -440,12 +441,13 @@ export const migrations: readonly SqliteMigration[] = [
   ALTER TABLE accounts ADD COLUMN grant_lapses INTEGER CHECK (grant_lapses IN (0, 1));
   ALTER TABLE accounts ADD COLUMN last_grant TEXT;      -- the reference of the last monthly grant
 `,
-  // From 12 to 13: labels that the operator declared (ruling Y21).
+  // From 12 to 13: labels of requests, as the operator declared them (ruling Y21).
   `
   ALTER TABLE keys ADD COLUMN labels TEXT;              -- such as project=apollo,team=red
   ALTER TABLE keys ADD COLUMN may_choose TEXT;          -- dimensions, with commas between them
 `,
-  // Entries that a correction names, with the times at which they count (ruling C15).
+  // Entries that a fast clock dated too late, and that a correction names. `effective_ms` is the time at which an entry
+  // counts (ruling C15).
   `
   CREATE TABLE shifted (
     account_id TEXT NOT NULL,
@@ -455,9 +457,9 @@ export const migrations: readonly SqliteMigration[] = [
     PRIMARY KEY (account_id, seq)
   ) STRICT, WITHOUT ROWID;
 `,
-  // The plan of the configuration by which an account pays (ruling C11).
+  // The plan by which an account pays. The configuration declares the plans (ruling C11).
   'ALTER TABLE accounts ADD COLUMN plan TEXT',
-  // Statements of closed months: what they show besides entries (src/accounts/statement.ts).
+  // Statements of closed months: the facts in them that are not in entries (src/accounts/statement.ts).
   `
   CREATE TABLE statements (
     account_id TEXT NOT NULL,
@@ -474,8 +476,8 @@ export const migrations: readonly SqliteMigration[] = [
     PRIMARY KEY (account_id, month, person)
   ) STRICT;
 `,
-  // For the spend of an account, the last entry that it includes; null for keys. The second release posts entries
-  // without counting the spend of accounts.
+  // In the spend of an account, `seq` is the last entry that the spend includes. In the spend of a key, it is null. The
+  // second release posts entries without counting the spend of accounts.
   'ALTER TABLE spends ADD COLUMN seq INTEGER',
   // People who sign in (ruling Y20): their sessions, and sign-ins that were begun.
   `
@@ -580,5 +582,5 @@ export const secondRelease = 7
 /** The first version that has the columns of form 3, a newer layout of entries. */
 export const detailedVersion = migrations.indexOf(detailed) + 1
 
-/** The first version that knows archives. */
+/** The first version of the schema that has archives. */
 export const archivingVersion = migrations.indexOf(archiving) + 1

@@ -23,7 +23,7 @@ import { type OpenOptions, openDatabase, transact, withoutWaiting } from './open
 import { createDialect, createRun, noteMoved, type Run, refuseMoved, usageDialect } from './run.ts'
 import { audit, verify } from './verify.ts'
 
-/** All operations of one connection, each in one transaction. The books and the server's worker use it. */
+/** The operations of one connection, each in its own transaction. The books and the server's worker call them. */
 export type Store = ReturnType<typeof openStore>
 
 type StoreOptions = Omit<OpenOptions, 'lock'> & {
@@ -106,7 +106,7 @@ function answerAtOnce(
   }
 }
 
-/** Checks the recorded zone. @throws StoreError if it is another one than `said` (ruling X12) */
+/** Checks the time zone that the store records. @throws StoreError if it differs from `said` (ruling X12) */
 export function refuseOtherZone(run: Run, said: string, shown: string): void {
   const refusal = run(findOtherZone(createDialect(), said, shown))
   if (refusal !== undefined) throw new StoreError(refusal)

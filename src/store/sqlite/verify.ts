@@ -96,7 +96,7 @@ const archiveGuard = 'trigger archived_entries_are_not_repeated'
 
 const ourSchemas = new Map<boolean, ReadonlyMap<string, string>>()
 
-/** Reads our schema. It is made once per process, because making it takes longer than verifying a small ledger. */
+/** Returns the schema as triwire makes it. It is kept, because making it takes longer than verifying a small ledger. */
 function readOurSchema(isArchived: boolean): ReadonlyMap<string, string> {
   const known = ourSchemas.get(isArchived)
   if (known) return known

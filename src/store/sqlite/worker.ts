@@ -26,11 +26,11 @@ export type WorkerOptions = {
   pollMs: number
   /** How often to sum new entries into figures, in ms, if it is not the usual interval. */
   foldMs?: number | undefined
-  /** True for the first thread. A later thread need not post the spool, because the client still has these debits. */
+  /** Whether the spool of an earlier run is still to be posted. The serving thread still has the debits of this run. */
   drainsSpool: boolean
-  /** The zone and limits of the figures for reports. */
+  /** The time zone of the days in reports, and how long figures for reports are kept. */
   reporting: Reporting
-  /** The difference between the wall clock and the steady clock (ruling Y15). An earlier thread has accepted it. */
+  /** The difference between the wall clock and the steady clock that the previous thread accepted (ruling Y15). */
   offsetMs?: number | undefined
   /** For tests: the ms to add to the wall clock and to the steady clock. */
   turned?: Float64Array | undefined
@@ -73,7 +73,7 @@ function start(): void {
   const fields = { accounts, cure: 'run triwire ledger verify' }
   if (accounts.length) say('log', { level: 'error', event: 'ledger_mismatch', fields })
   // `Folder` makes the first commit that writes. If that commit fails, the connection is opened again. Only a trusted
-  // time decides which figures are deleted. It is an accepted clock's time, or else the time of the newest entry.
+  // time decides which figures are deleted. That is the time of an accepted clock, or else of the newest entry.
   const keptMs = () => clock.expectedMs ?? newestMs ?? nowMs()
   const folder = new Folder({ connection, reporting, say: report, nowMs: keptMs, everyMs: foldMs ?? foldEveryMs })
   const mayDate = () => isDrained && clock.believes(nowMs())
@@ -165,7 +165,7 @@ function refuseDamage(store: Store): void {
   if (damage !== undefined) throw new DamageError(`${path} is damaged (${damage}): restore a backup`)
 }
 
-/** Runs a function after a pause, or else as soon as all messages that have arrived are handled. */
+/** Runs a function after a pause. Without `pauseMs`, the messages that have already arrived are handled first. */
 function later(run: () => void, pauseMs?: number): void {
   if (pauseMs === undefined) setImmediate(run)
   else setTimeout(run, pauseMs)

@@ -37,11 +37,11 @@ export const genAi = {
   outputTokens: 'gen_ai.usage.output_tokens',
   reasoningTokens: 'gen_ai.usage.reasoning.output_tokens',
   modality: 'gen_ai.token.modality',
-  /** A label of `tokenUsage`, a histogram from before 2026. */
+  /** A label of `genAiMetrics.tokenUsage`, a histogram that the conventions had before 2026. */
   tokenType: 'gen_ai.token.type',
 } as const
 
-/** The reason why an answer ended, in the words that providers have in common. */
+/** For each stop reason, the common word that most providers use for it. */
 export const finishWords: Readonly<Record<StopReason, string>> = {
   end: 'stop',
   stop_sequence: 'stop',
@@ -54,7 +54,7 @@ export const finishWords: Readonly<Record<StopReason, string>> = {
 
 /** The only operation that we report. It is a conversation, on any wire. */
 export const chatOperation = 'chat'
-/** The value for the modality of tokens. No wire reports the modality for all of its counters. */
+/** The modality of tokens (text, audio and so on) that we report. No wire reports it for all of its counters. */
 export const unknownModality = 'unknown'
 
 /** Attributes that no convention defines. */

@@ -26,7 +26,7 @@ const tellEveryMs = 60_000
 type OtlpParts = {
   settings: Config['telemetry']
   version: string
-  /** Returns further families to send, besides those of the conventions. */
+  /** Returns further families of metrics to send, besides the figures of the GenAI conventions. */
   others: () => readonly Family[]
   /** Returns the configuration in force. */
   config: () => Config
@@ -197,7 +197,7 @@ const tokenCounters: ReadonlySet<string> = new Set(
   ].map(({ name }) => name),
 )
 
-/** Returns a function that makes the attributes for a model, an upstream, and the third label of a family. */
+/** Returns a function that makes the attributes of a sample. Its third label, if any, is an error or a token type. */
 function genAiAttributes(places: ServerNames): AttributesOf {
   return ({ facts: { name, labels } }: Family, { values }: Sample) => {
     const [model = '', upstream = '', third = ''] = values

@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import { providerOfHost } from './conventions.ts'
 
-/** The address of an upstream, under the names of the conventions. */
+/** The address of an upstream, with the names that OpenTelemetry's conventions use. */
 type ServerAttributes = { address: string; port: number; provider: string }
 
 /** Facts about upstreams in the present configuration. A fact is undefined if the upstream is no longer configured. */

@@ -90,7 +90,7 @@ function takeEnvironment({ env }: SourceAround): CloudToken {
   return { use, source: 'environment', identity: id, lifeMs: undefined }
 }
 
-/** Reads the JSON of a command, or of a metadata service. A command writes `SessionToken`, a service `Token`. */
+/** Reads credentials from JSON. A command names its session token `SessionToken`, a metadata service `Token`. */
 function readCredentials(text: string, where: string, around: SourceAround): CloudToken {
   const said = readMembers(text, where, ['AccessKeyId', 'SecretAccessKey'])
   const token = said['SessionToken'] ?? said['Token']
@@ -231,7 +231,7 @@ async function takeProfile(name: string, region: string, around: SourceAround): 
   return resolveProfile(name, { profiles: await readProfiles(around), region, around, seen: [] })
 }
 
-/** Takes the profile `default`; undefined if it has settings but no credentials. */
+/** Takes the credentials of the profile `default`. Undefined if the profile has settings but no credentials. */
 async function takeDefault(region: string, around: SourceAround): Promise<CloudToken | undefined> {
   const profiles = await readProfiles(around).catch(() => undefined)
   const keys = [...(profiles?.get('default')?.keys() ?? [])]
@@ -241,7 +241,7 @@ async function takeDefault(region: string, around: SourceAround): Promise<CloudT
 
 type ProfileWalk = { profiles: Profiles; region: string; around: SourceAround; seen: readonly string[] }
 
-/** Takes the credentials of a profile by a role, from its keys, or by a command, in the order of AWS's own tools. */
+/** Takes a profile's credentials: by its role, else its keys, else its command. AWS's own tools have this order. */
 async function resolveProfile(name: string, walk: ProfileWalk): Promise<CloudToken> {
   const { profiles, around, seen } = walk
   const profile = profiles.get(name)

@@ -13,7 +13,7 @@ import {
 
 const machineHosts = new Set(['169.254.169.254'])
 
-/** The sources in their order (learn.microsoft.com/entra/identity-platform, and msal 1.39). */
+/** The sources of a credential, in the order of use (learn.microsoft.com/entra/identity-platform, and msal 1.39). */
 const azureSources: readonly CloudSource<AzureAccount>[] = [
   {
     name: 'client secret',

@@ -16,7 +16,7 @@ import {
 } from './sources.ts'
 
 const scope = 'https://www.googleapis.com/auth/cloud-platform'
-/** The scope of a token that is used only to get the token of a service account (google-auth 2.63). */
+/** The scope of a token that only serves to get the token of a service account (google-auth 2.63). */
 const takingScope = 'https://www.googleapis.com/auth/iam'
 const metadataHosts = new Set(['metadata.google.internal', '169.254.169.254', '[fd20:ce::254]'])
 /** The longest life that Google gives a token, in seconds. */
@@ -27,15 +27,15 @@ type CredentialsFile = Record<string, unknown>
 
 type FileReader = (said: CredentialsFile, around: SourceAround) => Promise<CloudToken>
 
-/** Readers of a credentials file by its `type` (google-auth 2.63). */
+/** For each `type` of a credentials file, the function that gets a token with the file (google-auth 2.63). */
 const readers: Readonly<Record<string, FileReader>> = {
   service_account: takeServiceAccount,
   external_account: takeFederated,
 }
 
 /**
- * Takes a token of Google, by the file that the account or `GOOGLE_APPLICATION_CREDENTIALS` names. If neither names a
- * file, the metadata server is asked.
+ * Takes a token of Google. The account or `GOOGLE_APPLICATION_CREDENTIALS` names a file of credentials for this. If
+ * neither names a file, the metadata server is asked.
  * @throws Error in words for operators, without a secret
  */
 export async function takeGoogle({ credentialsFile }: GoogleAccount, around: SourceAround): Promise<CloudToken> {
@@ -140,7 +140,7 @@ async function takeFederated(said: CredentialsFile, around: SourceAround): Promi
 
 type FederationFile = Record<'audience' | 'subject_token_type', string> & Record<string, unknown>
 
-/** Reads the token of the other provider: from a file, an address or a program, or as a signed request to AWS. */
+/** Gets the federated provider's token: from a file, a URL or a program, or as a request that is signed for AWS. */
 async function takeSubject(file: FederationFile, where: string, around: SourceAround): Promise<string> {
   const source = (file['credential_source'] ?? {}) as Record<string, unknown>
   const format = (source['format'] ?? {}) as Record<string, unknown>
@@ -160,7 +160,7 @@ async function takeSubject(file: FederationFile, where: string, around: SourceAr
   throw new Error(`${where} has a credential_source that is not known`)
 }
 
-/** Runs the program of a federation, as google-auth 2.63 does (`pluggable.py`). */
+/** Runs the program that supplies the token of an external account, as google-auth 2.63 does (`pluggable.py`). */
 async function askProgram(command: string, file: FederationFile, around: SourceAround): Promise<string> {
   const consent = 'GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES'
   if (around.env[consent] !== '1')

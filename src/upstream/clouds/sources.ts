@@ -12,7 +12,7 @@ export type CloudToken = {
   /** The source, and the identity that the credential belongs to, in words for operators. Never a secret. */
   source: string
   identity: string
-  /** The time until it expires, in ms; undefined if it does not expire. */
+  /** The time until the credential expires, in ms; undefined if it never expires. */
   lifeMs: number | undefined
 }
 
@@ -22,8 +22,9 @@ export type CloudSource<Settings> = {
   /** Whether the settings or the environment name the source. The first source that applies is asked. */
   applies(settings: Settings, around: SourceAround): boolean
   /**
-   * @returns undefined if the source has no credential; then the next source is asked. @throws Error for operators, without a
-   * secret
+   * Gets a credential.
+   * @returns undefined if the source has no credential. The next source is then asked
+   * @throws Error with a message for operators, which contains no secret
    */
   take(settings: Settings, around: SourceAround): Promise<CloudToken | undefined>
 }
@@ -31,11 +32,11 @@ export type CloudSource<Settings> = {
 /** The environment of a source: variables, clocks and routes. */
 export type SourceAround = {
   env: Readonly<Record<string, string | undefined>>
-  /** Unix milliseconds by the cloud's clock, as its last answers showed it, or else by our clock. */
+  /** Returns Unix milliseconds by the cloud's clock. Until the cloud has sent a date, our own clock is used. */
   nowMs(): number
   /** Called with the `Date` of an answer of the cloud. */
   noteDate(date: string | undefined): void
-  /** Returns the route to an address. Addresses on this machine or its link are reached without a proxy. */
+  /** Returns the route to an address. Loopback and link-local addresses are reached without a proxy. */
   routeTo(address: URL): DialRoute
   signal: AbortSignal
 }
@@ -60,8 +61,8 @@ class SourceRefusal extends Error {
 }
 
 /**
- * The time limit of an endpoint, in ms. The limit of a metadata service is short, because it is either near or absent.
- * It is asked twice.
+ * The time limits of an endpoint and of a metadata service, in ms. A metadata service is either near or absent, so its
+ * limit is short. A second try follows.
  */
 const askMs = 10_000
 const metadataMs = 1_000
@@ -132,7 +133,7 @@ function codeOf(text: string): string {
   return code === undefined ? '' : ` ${code}`
 }
 
-/** Reads a file of a source. @param what the file's name for operators @throws Error with the path and the cause */
+/** Reads a file with credentials. @param what the file's name for operators @throws Error with the path and cause */
 export async function readSource(path: string, what: string): Promise<string> {
   try {
     return await readFile(path, 'utf8')
@@ -142,9 +143,9 @@ export async function readSource(path: string, what: string): Promise<string> {
 }
 
 /**
- * Runs a command of a source, whose words may be in quotes.
- * @param env variables that the program gets besides ours
- * @returns its output @throws Error with the name of the program
+ * Runs the command that a source of credentials names. Words of the command can be in quotes.
+ * @param env variables that the program gets in addition to those of this process
+ * @returns the output of the program @throws Error with the name of the program
  */
 export function runSource(
   { signal }: SourceAround,
@@ -177,7 +178,8 @@ function wordsOf(command: string): string[] {
 }
 
 /**
- * Reads JSON in which `names` must be texts. @param where its name for operators @throws Error with the first missing member
+ * Reads a JSON object. Each member in `names` must be a text that is not empty.
+ * @param where the name of the JSON for operators @throws Error with the first missing member
  */
 export function readMembers<Name extends string>(
   text: string,

@@ -3,8 +3,8 @@ import { ownCopy } from '../../bytes/memory.ts'
 import { keptMark, keptPlace, parseUpstreamJson } from '../../bytes/scan.ts'
 
 /**
- * The longest event that may become a mould, in characters. A mould is the pattern of a parsed event; later events that
- * fit it are not parsed. A text delta has some hundreds of characters, with the vendor's additions.
+ * The longest event that may become a mould (a template for later events), in characters. Events that fit the mould are
+ * not parsed. A text delta has some hundreds of characters, including what its vendor adds.
  */
 const learnedCharactersMax = 2_048
 /** The maximum number of moulds that are made. In a stream that needs more, hardly any two events are alike. */
@@ -49,7 +49,7 @@ export class AlikeEvents {
 }
 
 /**
- * Writes the changing values of `text` into the mould's object.
+ * Writes the changing values of `text` into the object of the mould (template).
  * @returns the object; undefined if the text does not fit. Some values may have been overwritten before the mismatch.
  *   This does no harm, since the next text that fits overwrites all values.
  */
@@ -93,8 +93,8 @@ function readScalar(text: string): unknown {
 }
 
 /**
- * Makes the mould of two events that differ only in strings and numbers; undefined if they differ in anything else.
- * @param text JSON, like `before`
+ * Makes the mould: the common pattern of two events that differ only in strings and numbers. Returns undefined if the
+ * events differ in anything else. @param text JSON, like `before`
  */
 function mouldOf(before: string, text: string): EventMould | undefined {
   const literals: string[] = []
@@ -115,8 +115,8 @@ function mouldOf(before: string, text: string): EventMould | undefined {
   const value: unknown = JSON.parse(template + text.slice(from))
   const holes: EventHole[] = []
   findHoles(value, holes)
-  // A hole has no place in the parsed object if the changed text is a key, or if the member occurs twice. Then no mould
-  // is made.
+  // The place of a changed text is missing in the parsed object if the text is a key, or if a member occurs twice. Then
+  // no mould is made.
   if (holes.filter(Boolean).length < literals.length) return undefined
   return { literals: [...literals, ownCopy(text.slice(from))], holes, value }
 }

@@ -1,7 +1,7 @@
 import { appendOwn } from '../../bytes/memory.ts'
 import { newPart } from './read-answer.ts'
 
-/** Whether a call's arguments may be complete after this piece. @param piece plain text, or the inside of a JSON string */
+/** Whether a call's arguments can end with this piece. @param piece plain text, or the inside of a JSON string */
 export function endsObject(piece: string): boolean {
   return /\}(?:[ \t\n\r]|\\[tnr])*$/.test(piece)
 }
@@ -17,8 +17,8 @@ export function createArgumentShape() {
   let depth = 0
   let isEscaped = false
   /**
-   * `taken`: the argument text so far. `repeated`: if the arguments are whole and come again, how many characters came
-   * again.
+   * `taken`: the argument text so far. `repeated`: the number of characters that came again, while the upstream repeats
+   * the whole arguments.
    */
   let taken = ''
   let repeated = 0
@@ -53,8 +53,8 @@ export function createArgumentShape() {
   }
 
   /**
-   * Returns the received part of an incomplete repetition, or else ''. Such a part makes the arguments invalid (ruling
-   * Y5). Call this at the end.
+   * Call this at the end. If only a part of the arguments was sent a second time, this part is returned; otherwise ''.
+   * The part makes the arguments invalid (ruling Y5).
    */
   function rest(): string {
     const text = taken.slice(0, repeated)

@@ -113,7 +113,7 @@ function classesOf({ code, type, details, metadata, __type: exception }: Record<
   return [code, type, ...more].filter((word) => typeof word === 'string' && word !== '') as string[]
 }
 
-/** The name of an AWS exception. The raw name may have its origin before `#` or an address after `:`. */
+/** Returns the plain name of an AWS exception. The raw name may have a namespace before `#`, and a URL after `:`. */
 function exceptionOf(name: unknown): string | undefined {
   return typeof name === 'string' ? name.slice(name.indexOf('#') + 1).split(':')[0] : undefined
 }
@@ -197,8 +197,8 @@ function readRefusal(httpStatus: number, text: string): Fault {
   try {
     body = parseUpstreamJson(bodyText)
   } catch {
-    // Truncated JSON is not a sentence for the client. A 404 in plain text comes from a router that does not know our path. The client
-    // did not cause it, so the text is ignored.
+    // Truncated JSON is no text for the client. A plain text with status 404 comes from a router that does not know our
+    // path. The client did not cause this error, so the text is ignored.
     const isSentence = httpStatus !== 404 && /^\s*[^\s<{["]/.test(bodyText)
     return { kind: kindOfStatus(httpStatus), status: httpStatus, text: isSentence ? wordsOf(bodyText.trim()) : '' }
   }

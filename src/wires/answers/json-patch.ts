@@ -51,7 +51,7 @@ export class JsonPatch {
   /**
    * Sets the wanted counters that the object at the path lacks, or has in an invalid form (ruling C6). Nested objects
    * are handled too.
-   * @param isBelieved false: existing counters are replaced too, since clients see only billed figures (ruling C6)
+   * @param isBelieved if false, valid counters are replaced too, since clients see only billed figures (ruling C6)
    */
   setMissing(path: readonly string[], wanted: Wanted, isBelieved = true): void {
     let there: Record<string, unknown> | undefined = this.value
@@ -120,5 +120,5 @@ export class JsonPatch {
  */
 const noLimits = { tokensMax: Number.POSITIVE_INFINITY, membersMax: Number.POSITIVE_INFINITY }
 
-/** Counters by name, in nested objects. */
+/** The counters that a usage object must have, by name. Some are in nested objects. */
 export type Wanted = { readonly [name: string]: number | Wanted }

@@ -155,7 +155,7 @@ export const tellingNames: readonly string[] = [
 
 const telling = new Set(tellingNames)
 
-/** Edits that remove the members in `tellingNames` from an answer. A null stays, since it reveals nothing. */
+/** Returns edits that remove the members in `tellingNames` from an answer. A null stays, since it reveals nothing. */
 export function withoutTelling(answer: Record<string, unknown>): Map<string, string | undefined> {
   const values = new Map<string, string | undefined>()
   for (const name of Object.keys(answer)) if (telling.has(name) && answer[name] != null) values.set(name, undefined)
@@ -279,7 +279,7 @@ export class ProducedText {
   }
 }
 
-/** Decodes the inside of a JSON string held as latin1. Two escapes for the halves of one character are joined. */
+/** Decodes the inside of a JSON string, held as latin1. Two escapes that form a surrogate pair become one character. */
 export function decodeString(raw: string): string {
   if (!encoded.test(raw)) return raw
   const text = decodeUtf8(raw)

@@ -20,7 +20,7 @@ export type AnswerForms = {
   unfold(answer: JsonObject, body: string): RawFrame[] | undefined
   /**
    * Converts a stream to the whole answer, as JSON text.
-   * @param events all events that a streaming client would be sent
+   * @param events all events that a streaming client would receive
    */
   fold(events: readonly JsonObject[]): string
 }
@@ -54,7 +54,7 @@ export abstract class NativeStream implements StreamRelay, StreamFold {
     this.head = head
   }
 
-  /** Keeps the shown text from now on, since the client wants one JSON answer. */
+  /** From now on, keeps the text that a streaming client would receive. Called if the client wants one JSON answer. */
   folding(): this {
     this.#folded = ''
     return this

@@ -29,9 +29,9 @@ export interface StreamRelay {
   push(chunk: Uint8Array): string
   end(): string
   /**
-   * Called when the connection broke or stays silent. If the model has given a stop reason, the answer is whole. It
-   * then becomes `finished`, unless it is `stopped` (ruling T19). Otherwise nothing changes. An incomplete frame is
-   * dropped.
+   * Called when the connection broke or stays silent. If the model has given a stop reason, the answer is whole. The
+   * state then becomes `finished`, but `stopped` stays `stopped` (ruling T19). Without a stop reason, the state does
+   * not change. An incomplete frame is dropped.
    */
   breakOff(): string
   /** Takes a whole JSON answer although a stream was requested. */
@@ -44,7 +44,7 @@ export interface StreamRelay {
   readonly events: number
   readonly report: UsageReport
   readonly stage: Stage
-  /** The estimated tokens of the whole answer so far, including text after a stop. */
+  /** The estimated tokens of the whole answer so far. Text that is not shown after `hush` counts too. */
   spoken(): Spoken
   /** Whether the model's answer has ended or failed, so that reading on gains nothing. */
   readonly isSpent: boolean
@@ -68,8 +68,8 @@ export interface StreamRelay {
   /** Returns a keep-alive for a silent stream (ruling U4). Call it only between frames. */
   keepAlive(): string
   /**
-   * Returns the error and the billed counters for a stream that has started, without a terminator (spec 7.4, ruling
-   * T4).
+   * Returns the error and the billed counters for a stream that has started. The text has no terminator (spec 7.4,
+   * ruling T4).
    */
   failure(facts: ErrorFacts, usage: Usage): string
 }

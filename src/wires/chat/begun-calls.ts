@@ -11,8 +11,8 @@ export type BegunCall = {
   /** Whether the call has a name. Without a name, no client can run it. */
   hasName: boolean
   /**
-   * The arguments of the first chunk, as long as later arguments may repeat them. An empty object stays here, because
-   * it may be a placeholder for later arguments.
+   * The arguments of the first chunk, until the next arguments are compared with them. An empty object stays here,
+   * because it may be only a placeholder.
    */
   first: string
   /** `shape` has the arguments of parsed chunks. `raw` has the arguments of the unparsed chunks after them, as written. */
@@ -26,8 +26,8 @@ export type BegunCall = {
 const keptMax = 4 * 1_048_576
 
 /**
- * The calls of a chat stream, by choice and number. Arguments are a repetition if they follow whole arguments, or if
- * they equal the arguments of the first chunk (ruling Y4).
+ * The tool calls of a chat stream, by choice and number. Arguments are a repetition if the call's arguments are already
+ * complete, or if they equal the arguments of the first chunk (ruling Y4).
  */
 export class BegunCalls {
   readonly #calls = new Map<string, BegunCall>()
@@ -97,7 +97,7 @@ export class BegunCalls {
     return found
   }
 
-  /** Whether these choices only continue known calls, and none of these calls may repeat its arguments. */
+  /** Whether these choices only continue known calls, none of which is watched for repeated arguments. */
   areKnown(choices: readonly JsonObject[]): boolean {
     return choices.every((choice) =>
       callsIn(choice).every(([key, call]) => !this.#begins(key, call) && !this.#calls.get(key)?.isWatched),
@@ -132,7 +132,7 @@ export class BegunCalls {
     return found && this.#calls.get(found[0])
   }
 
-  /** Adds the arguments of an unparsed chunk. @param raw the arguments as written in the chunk */
+  /** Adds arguments to a call, from a chunk that was not parsed. @param raw the arguments as written in the chunk */
   add(begun: BegunCall, raw: string): void {
     if (this.#keeps(raw)) begun.raw = appendOwn(begun.raw, raw)
   }
@@ -180,7 +180,7 @@ function watch(begun: BegunCall): void {
 
 const noArguments = new Map([['arguments', '""']])
 
-/** Whether a call, or a piece of one, has the name of its function. */
+/** Whether a call, or a piece of a call in a stream, has the name of its function. */
 export function isNamed(call: JsonObject): boolean {
   return Boolean(stringOf(asObject(call['function'] ?? call['custom'])?.['name'])?.trim())
 }
@@ -206,7 +206,7 @@ function pathOf(place: number, at: number): string[] {
   return ['choices', `${place}`, 'delta', 'tool_calls', `${at}`]
 }
 
-/** The calls of a choice, each with its key. */
+/** Returns the calls in the delta of a choice. The key of a call is made of the choice's index and the call's index. */
 function callsIn({ index = 0, delta }: JsonObject): [string, JsonObject][] {
   const calls = objectsOf(asObject(delta)?.['tool_calls'])
   return calls.map((call, at) => [`${index}/${call['index'] ?? at}`.slice(0, keyCharactersMax), call])

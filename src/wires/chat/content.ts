@@ -52,7 +52,7 @@ type ChatContent = {
   text: string
   reasoning: string
   refusal: string
-  /** Media, each with a key that identifies it. The entry for a transcript of audio has no key. */
+  /** The media. `source` is a key that identifies the medium. An entry for a transcript of audio has no source. */
   media: { media: MediaKind; source: string | undefined }[]
   calls: JsonObject[]
   isUnread: boolean
@@ -98,7 +98,7 @@ export function contentOf(delta: JsonObject): ChatContent {
   return said
 }
 
-/** Members that need no special reading. For `content`, this applies only if it is a string. */
+/** Members that do not make a delta unusual (see `formOf`). An exception is a `content` that is not a string. */
 const usualMembers = new Set(
   ['content', 'refusal', 'tool_calls', 'function_call'].concat([
     'reasoning_content',
@@ -125,8 +125,8 @@ export function formOf(delta: JsonObject): 'empty' | 'plain' | 'unusual' {
 }
 
 /**
- * Returns the delta or message of a choice. If it has no calls, it gets the calls that the choice itself has (ruling
- * Y5).
+ * Returns the delta or message of a choice. Some upstreams put calls beside the delta, in the choice. If the delta has
+ * no calls, the calls of the choice are added to the delta (ruling Y5).
  */
 export function withCallsBeside(choice: JsonObject, own: JsonObject | undefined): JsonObject | undefined {
   const { tool_calls, function_call } = choice
@@ -171,7 +171,7 @@ export function withPlainChoices(patch: JsonPatch, key: ChoiceKey, hasOwn = fals
     before += one.calls.length
     const calls = one.calls.map((call, at) => {
       const plain = isPlain(call) ? asObject(call) : plainCall(asObject(call) ?? {}, () => sourceAt(first + at))
-      // In a whole message, calls are identified by their position.
+      // The calls of a whole message have no index. In a delta they need one, so each call gets its position.
       return plain && key === 'delta' && one.holder === 'message' ? { index: at, ...plain } : (plain ?? call)
     })
     const plain = { ...members, ...(calls.length > 0 && { tool_calls: calls }) }
@@ -228,7 +228,7 @@ function isPlain(value: unknown): boolean {
   return args == null ? argumentsIn(call) === undefined : typeof args === 'string'
 }
 
-/** Returns a call in the wire's own form. @param source returns the exact text of arguments that are no string */
+/** Returns a call in the wire's own form. @param source returns the exact text of arguments that are an object */
 function plainCall(call: JsonObject, source: () => string | undefined): JsonObject {
   const {
     function: fn,

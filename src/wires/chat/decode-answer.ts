@@ -17,9 +17,9 @@ import { argumentsHolder, ToolCalls } from './tool-calls.ts'
 import { decodeUsage } from './usage.ts'
 
 /**
- * Decodes a chat model's answer. A stream is complete in two cases: a finish reason is followed by `[DONE]` or a
- * clean end, or `[DONE]` follows at least one choice. Until then frames are read, since usage may follow the finish
- * reason. A whole answer's message is read like one large delta.
+ * Decodes a chat model's answer. A stream is complete if `[DONE]` or a clean end follows a finish reason. A stream
+ * without a finish reason is complete if `[DONE]` follows at least one choice. Frames after the finish reason are read
+ * too, because they may have the usage. The message of a whole answer is read like one large delta.
  */
 export class ChatDecoder extends AnswerDecoder {
   readonly #calls: ToolCalls
@@ -116,7 +116,7 @@ export class ChatDecoder extends AnswerDecoder {
     const otherKey = key === 'delta' ? 'message' : 'delta'
     const words = [choice['text'], choice[key], choice[otherKey]].find((one) => stringOf(one))
     const other = asObject(choice[otherKey]) ?? { content: words }
-    // A whole message after deltas repeats them.
+    // A whole message that comes after deltas repeats them, so it is not read.
     const otherForm = formOf(other)
     if (!this.#hasOwn && otherForm !== 'empty') this.#delta(other, otherKey, text, otherForm)
   }

@@ -35,8 +35,8 @@ export function encodeMessages(prepared: Prepared, profile: Profile): ChatMessag
 }
 
 /**
- * Encodes the preamble: one message per source item, or a single message if the upstream accepts only one system
- * message (R-SYS 2).
+ * Encodes the preamble (leading instructions). Each turn becomes a message. If the upstream accepts only one system
+ * message, all turns become that message (R-SYS 2).
  */
 function encodePreamble(preamble: OperatorTurn[], profile: Profile, isFirstOnly: boolean): ChatMessage[] {
   if (!isFirstOnly || preamble.length < 2) return preamble.map((turn) => encodeOperator(turn, profile))

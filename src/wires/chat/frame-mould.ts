@@ -14,7 +14,7 @@ export function isUnfinished({ error, finish_reason }: Record<string, unknown>):
 /** The members that may hold a delta's text. Reasoning has several names. */
 const textKeys = ['content', 'arguments', 'reasoning_content', 'reasoning', 'refusal', 'thinking']
 
-/** Finds the position of this text in a chunk, without its quotes. */
+/** Finds the range of a delta's text in a chunk. The quotes are outside of the range. */
 function placeOfText(tail: string, text: string): (Range & { key: string }) | undefined {
   for (const key of textKeys) {
     const needle = `"${key}":`
@@ -26,7 +26,7 @@ function placeOfText(tail: string, text: string): (Range & { key: string }) | un
   return undefined
 }
 
-/** Members with a meaning of their own. A chunk in which one of them differs must be parsed. */
+/** The members that the gateway reads. A chunk in which one of them has an unexpected value must be parsed. */
 const headKeys = ['id', 'object', 'created', 'model', 'choices', 'error', 'usage', ...serviceMembers]
 const looked = new Set(headKeys)
 const telling = new Set(tellingNames)
@@ -38,8 +38,8 @@ const dataMax = 8_192
 const unreadMember = /"(?:logprobs|token_ids?|content_filter_offsets)"\s*:\s*(?=[[{\d])/g
 
 /**
- * Makes the mould of a chunk, by which later chunks of its kind are edited without a parse. Undefined if the chunk is
- * unusual.
+ * Makes the mould of a chunk, a template with the places that change. Later chunks of the same kind are edited by this
+ * mould, without a parse. Undefined if the chunk is unusual.
  * @param said the text of each choice; undefined for a choice that adds nothing to the answer
  */
 export function mouldOf(
@@ -94,9 +94,9 @@ export function mouldOf(
   })
 }
 
-/** A value that differs from frame to frame. `isLeftOut`: the client does not see the value. */
+/** A hole: the place of a value that differs from frame to frame. `isLeftOut`: the client does not see the value. */
 type Hole = Kind & { isLeftOut: boolean; mayBeNull: boolean }
-/** `group`: the number of the hole's text or usage in the frame. `isFirst`: false if an earlier hole has the same text. */
+/** `group`: the value's index among the frame's texts or usages. `isFirst`: false if an earlier hole has this text. */
 type Kind = { name: 'text' | 'usage' | 'time' | 'other'; group: number; isFirst: boolean }
 
 const isText = ({ name }: Hole) => name === 'text'
@@ -108,11 +108,11 @@ type MouldSample = {
   /** The frame's data as one line. All ranges and edits refer to this text. */
   data: string
   edits: readonly Edit[]
-  /** The ranges of each delta's text, without quotes. Some servers write a text twice. */
+  /** For each delta, the ranges of its text, without quotes. There are several if the server writes the text twice. */
   texts: readonly (readonly Range[])[]
   /** The ranges of counters, which the client does not see. */
   usages: readonly Range[]
-  /** The ranges of whole numbers that are shown as they are. */
+  /** The ranges of creation times (`created`). They are whole numbers, and are shown to the client unchanged. */
   times: readonly Range[]
   /** The ranges of other values that may differ between frames. The edits do not depend on them. */
   others: readonly Range[]
@@ -124,10 +124,10 @@ type MouldSample = {
  * to it without a parse.
  */
 export class FrameMould {
-  /** The texts and the counters of the last fitting frame, as written in its JSON. */
+  /** The texts of the last frame that fitted, as written in its JSON. `usages` has the counters of that frame. */
   readonly texts: string[]
   readonly usages: string[]
-  /** Whether all counters differ from the previous frame's only in digits, and are not all 0. */
+  /** Whether all counters differ from those of the last fitting frame only in digits. False if one has only zeros. */
   isAlike = false
   end = 0
   readonly #literals: { raw: string; shown: string }[] = []
@@ -139,7 +139,7 @@ export class FrameMould {
   /** The number of frames that also differed from the frame before outside of their text. */
   #others = 0
 
-  /** Makes a mould of a frame. @returns undefined if the frame cannot become a mould */
+  /** Makes a mould (a template) from a parsed frame. @returns undefined if the frame has a feature that moulds lack */
   static of(sample: MouldSample): FrameMould | undefined {
     const { frame, shown, data, texts } = sample
     const mould = new FrameMould(sample)
@@ -173,8 +173,8 @@ export class FrameMould {
     for (const { start, end, ...kind } of holes.sort((a, b) => a.start - b.start)) {
       const cover = sorted.find((edit) => edit.start <= start && edit.end >= end)
       this.#literals.push({ raw: data.slice(at, start), shown: editedPart(data, at, start, sorted) })
-      // The gateway removes a member only if it is not null. So if an edit removes the member here, a frame with null
-      // does not fit.
+      // The gateway removes this member only if its value is not null. So if the member is removed from this frame, a
+      // later frame with null does not fit.
       const mayBeNull = kind.name === 'other' && cover?.text !== ''
       this.#holes.push({ ...kind, isLeftOut: cover !== undefined, mayBeNull })
       at = end

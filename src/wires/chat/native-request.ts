@@ -20,7 +20,7 @@ import { mayHideReasoning } from '../requests/reasoning-wish.ts'
 import { refuse, wrongType } from '../requests/refusals.ts'
 import { choicesMax } from './usage.ts'
 
-/** A word in the names of hosted tools, which a provider runs. The wire's author has no such tools; some providers have. */
+/** A word in the names of hosted tools, which a provider runs. OpenAI has none on this wire, but some providers do. */
 const hostedWords = ['_search']
 
 const capFields = ['max_completion_tokens', 'max_tokens'] as const
@@ -68,7 +68,7 @@ function choicesOf(body: ClientBody): number {
   if (!body.has('n')) return 1
   const n = body.value('n')
   if (typeof n === 'number' && Number.isInteger(n) && n > 0 && n <= choicesMax) return n
-  // A server may read "4" as 4. Its four answers would cost more than the credit set aside for the request.
+  // A server may read the text "4" as the number 4. Four answers would cost more than the credit that was set aside.
   throw wrongType('n', `an integer from 1 to ${choicesMax}`)
 }
 

@@ -37,15 +37,15 @@ import {
 export class ChatNativeStream extends NativeStream {
   protected readonly forms = completionForms
   /**
-   * The latest moulds. A mould is the pattern of a parsed chunk. Chunks with reasoning, text or calls need different
-   * moulds, and each choice has its own moulds.
+   * The latest moulds. A mould is a template made from a parsed chunk, with the places that change. Chunks with
+   * reasoning, text or calls need different moulds, and each choice has its own moulds.
    */
   #moulds: LearnedChunk[] = []
   /** The number of learned chunks. It has a limit, for streams in which no two chunks are alike. */
   #learned = 0
   readonly #named: NamedCalls = new Set()
   readonly #calls = new BegunCalls()
-  /** Whether a delta had content of the answer. Then a later whole message adds nothing. */
+  /** Whether the upstream's deltas had content of the answer. A whole message that comes later then adds nothing. */
   #hasOwn = false
   /** The id and time for chunks that we add, taken from the upstream's chunks. */
   #shownHead: { id: string; created: number } | undefined
@@ -108,7 +108,7 @@ export class ChatNativeStream extends NativeStream {
     return this.#takeChunk(frame, data)
   }
 
-  /** Handles a piece whose chunks all fit learned moulds; undefined for any other piece. */
+  /** Handles a piece if each of its chunks fits a learned mould (a pattern of a chunk). @returns undefined otherwise */
   #fill(piece: string): string | undefined {
     const runs: { learned: LearnedChunk; words: string; args: string[] }[] = []
     const told: { learned: LearnedChunk; usages: string[] }[] = []
@@ -130,8 +130,8 @@ export class ChatNativeStream extends NativeStream {
         const [text, call] = [mould.texts[i]!, calls[i]]
         run.words += text
         if (call === undefined) continue
-        // The arguments may be complete after a closing brace. A repetition or a new call under this number may
-        // follow, so the chunk is parsed.
+        // After a closing brace, the arguments may be complete. The next chunk with the same call number may then
+        // repeat them or begin a new call. So the chunk is parsed.
         if (call.isWatched || endsObject(text)) return undefined
         run.args[i] = (run.args[i] ?? '') + text
       }
@@ -146,8 +146,8 @@ export class ChatNativeStream extends NativeStream {
     const usages: PlacedUsage[][] = []
     for (const { learned, usages: texts } of told) {
       const list = texts.map((text, i) => ({ place: learned.places[i]!, usage: parseAnswer(decodeUtf8(text)) }))
-      // A usage may name a service, such as a tier. Then the piece is parsed, because a service that the chunk names
-      // outside of its usage must be noted first.
+      // If a usage names a service (such as a tier), the piece is parsed instead. A service that the chunk names outside
+      // of its usage must be noted first.
       if (!list.every(({ usage }) => usage && !noteService({}, usage).service)) return undefined
       usages.push(list as PlacedUsage[])
     }
@@ -161,14 +161,14 @@ export class ChatNativeStream extends NativeStream {
     return shown
   }
 
-  /** Keeps a mould of a parsed chunk, unless the chunk is unusual. @param texts the texts of each choice */
+  /** Makes a mould (template) of a parsed chunk, unless the chunk is unusual. @param texts the texts of each choice */
   #learnMould(frame: RawFrame, shown: RawFrame, patch: JsonPatch, texts: readonly (readonly string[])[]): void {
     const choices = objectsOf(patch.value['choices'])
     const speaking = choices.filter((_, i) => texts[i]!.length > 0)
     if (choices.length > choicesMax || texts.some(({ length }) => length > 1)) return
     if (!choices.every((choice, i) => texts[i]!.length > 0 || isEmpty(choice))) return
     if (speaking.length > 0 && !this.hasShown) return
-    // A mould has one stage for all its texts. So a chunk with both reasoning and answer text is not learned.
+    // A mould (the template of a chunk) is for reasoning or for answer text. So a chunk with both is not learned.
     if (!choices.every(isUnfinished) || new Set(speaking.map(saysAnswer)).size > 1) return
     if (!this.#calls.areKnown(choices)) return
     const calls = choices.flatMap((choice, i) => texts[i]!.map((text) => this.#calls.callOf([choice], text)))
@@ -191,7 +191,7 @@ export class ChatNativeStream extends NativeStream {
         this.#ended.set(index, isReason(reason))
     const { reasoningField } = this.head.model.profile.chat
     const texts = choices.map((choice) => producedTexts(choice, reasoningField, this.#named))
-    // The stage of a chunk is entered here. If a mould fits the chunk, `#fill` does this instead.
+    // Enters the answer's new stage, `reasoning` or `speaking`. If a mould fits the chunk, `#fill` does this instead.
     if (texts.some(({ length }) => length > 0)) this.enter(choices.some(saysAnswer) ? 'speaking' : 'reasoning')
     for (const text of texts.flat()) this.produced.add(text)
     return texts
@@ -217,15 +217,15 @@ export class ChatNativeStream extends NativeStream {
     const { service } = this.report
     this.noteAnswer(chunk)
     this.#takeUsage(chunk, choices, patch)
-    // A mould contains the tier or speed that was reported when it was made. If that changes, the last report counts,
-    // so the moulds are forgotten (ruling Y17).
+    // A mould (the pattern of a parsed chunk) contains the tier or speed of that chunk. If a later chunk reports
+    // another, the last report counts, so all moulds are forgotten (ruling Y17).
     if (service !== this.report.service) this.#moulds = []
     for (const [path, index] of this.#calls.numbered(choices)) patch.set(path, new Map([['index', `${index}`]]))
     const mint = (key: string) => mintCallId('call_', this.head, key)
     const begun = this.#calls.missing(choices, mint)
     for (const [path, values] of begun) patch.set(path, values)
     for (const path of this.#calls.repeated(choices)) patch.set(path, noArguments)
-    // Clients run the calls as soon as they read a finish reason.
+    // Clients run the calls as soon as they read a finish reason. So the answer fails now if a call has no name yet.
     const hasReason = objectsOf(choices).some((choice) => isReason(choice['finish_reason']))
     if ((hasReason && this.#calls.hasNameless) || choices.some(hasUnreadCall)) {
       this.fail(unreadable())
@@ -256,9 +256,9 @@ export class ChatNativeStream extends NativeStream {
       this.#usageFrame = holdsMoreThanTokens(this.#told!) ? '' : shown
       return ''
     }
-    // Later chunks that fit this mould are not checked for a service. So the chunk is learned only if its service is
-    // noted already. A chunk in which a choice or a call begins is not learned either. It may get members that later
-    // chunks lack.
+    // Later chunks that fit this mould are not checked for a service, such as a tier. So this chunk is learned only if
+    // its service is noted already. A chunk in which a choice or a call begins is not learned either, because it may
+    // get members that later chunks lack.
     const isBeginning = isFirst || begun.length > 0
     if (noteAnswer(this.report, chunk) === this.report && !isBeginning) this.#learnMould(frame, shown, patch, texts)
     return shown
@@ -359,7 +359,7 @@ export class ChatNativeStream extends NativeStream {
   }
 }
 
-/** A learned chunk: the mould (pattern) made from it, its stage, and the call that each text belongs to. */
+/** A learned chunk: the mould (template) made from it, its stage, the call of each text, and where its counters are. */
 type LearnedChunk = {
   mould: FrameMould
   stage: Stage
@@ -390,6 +390,6 @@ const assistantRole = new Map([['role', '"assistant"']])
 const firstChoice = new Map([['index', '0']])
 const mouldsMax = 4
 const learnedMax = 16
-/** One more mould is learned for each group of this many events, since the form of chunks changes in a long stream. */
+/** The form of chunks may change in a long stream. So one more mould (pattern) may be learned for this many events. */
 const eventsPerMould = 16
 const noUsage = new Map([['usage', 'null']])

@@ -240,8 +240,8 @@ function isAnother(call: ToolCall, id: string | undefined, name: string | undefi
 }
 
 /**
- * The object that has a call's `arguments`: its `function`, or the call. Only a member named `arguments` has source
- * text.
+ * Finds the object that has a call's `arguments`: the call's `function`, or the call itself. Source text is kept only
+ * for a member with the name `arguments`.
  */
 export function argumentsHolder(call: JsonObject): JsonObject {
   const fn = asObject(call['function'])

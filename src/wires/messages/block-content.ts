@@ -25,14 +25,14 @@ export const contentDeltas: Readonly<Record<string, { blocks: RegExp; member: st
 }
 
 /**
- * The content in the start of a block, which must be sent as deltas (message-wire 9.2, ruling Y3). Clients discard such
- * content in text, thinking and call blocks. Blocks of other types keep their content in the start, where the vendor's
- * SDK reads it.
+ * Content that an upstream put into the start of a text, thinking or call block. Clients discard content there, so it
+ * is sent to them as deltas (message-wire 9.2, ruling Y3). Blocks of other types are not changed, because the vendor's
+ * SDK reads their content from the start.
  */
 export type StartContent = {
-  /** The members to empty, with their empty values as JSON. */
+  /** The members that are emptied in the start for the client, each with its empty value as JSON. */
   emptied: Map<string, string>
-  /** Content that is sent right after the start. It is remembered until a delta of the upstream was compared with it. */
+  /** Deltas that are sent right after the start. They are kept until they were compared with deltas of the upstream. */
   deltas: ContentDelta[]
   /** Whole arguments of a call as the model wrote them. They count if no delta brings arguments (ruling Y4). */
   input: string
@@ -89,7 +89,7 @@ export function missingInBlock(block: JsonObject, mint: () => string): Map<strin
   return values
 }
 
-/** The content of a delta: a text, or a citation. */
+/** The content of a delta. `member` names the member that has the content. `value` is a text, or a citation. */
 export type DeltaContent = { type: string; member: string; value: unknown }
 
 /**

@@ -79,7 +79,7 @@ export class BlockOrder {
 
   /**
    * @param produced counts the shown text
-   * @param mint makes an id for a call that has none, from the number shown to the client
+   * @param mint makes the id of a call that has none, from the block number that the client sees
    */
   constructor(produced: ProducedText, mint: (number: number) => string) {
     this.#produced = produced
@@ -104,7 +104,7 @@ export class BlockOrder {
     this.#known = undefined
   }
 
-  /** Returns the shown form of a delta that differs from the last parsed delta only in its text. */
+  /** Returns the client's form of a delta in which only the text differs from the last parsed delta; else undefined. */
   repeat(frame: RawFrame): string | undefined {
     const known = this.#known
     if (known === undefined || frame.slice(0, known.start.length) !== known.start) return undefined
@@ -177,7 +177,7 @@ export class BlockOrder {
     if (type === 'signature_delta') return this.#sign(block, value as string, shown)
     if (typeof value === 'string') {
       this.#tally(block, type, value)
-      // After blank or possibly whole arguments, the next delta must be parsed too.
+      // After a blank piece, or one that may complete the arguments, the next delta must be parsed too.
       const isOpen = !isBlank && !(block.isCall && endsObject(value))
       if (isOpen && block.content.deltas.length === 0) this.#learn(block, member, value, came, shown)
     }
@@ -197,9 +197,9 @@ export class BlockOrder {
   }
 
   /**
-   * Ends all blocks.
+   * Ends all blocks that are open.
    * @param stopReason the upstream's stop reason
-   * @returns undefined if a call is incomplete; then the answer fails
+   * @returns the frames that end the blocks; undefined if a call is incomplete, because then the answer fails
    */
   end(stopReason: unknown): string | undefined {
     const reason = decodeStopReason(`${stopReason}`)
@@ -260,8 +260,8 @@ export class BlockOrder {
   }
 
   /**
-   * Whether the arguments are whole and any repetition of them is complete (ruling Y4). Always true for blocks other
-   * than calls.
+   * Whether a call's arguments are whole. If they are being repeated (ruling Y4), the repetition must be whole too.
+   * Always true for blocks other than calls.
    */
   #isSettled(block: OrderedBlock): boolean {
     return block.isOver ? block.shape.rest() === '' : this.#isWhole(block)
@@ -338,7 +338,7 @@ export class BlockOrder {
   }
 
   #learn(block: OrderedBlock, member: string, value: unknown, came: RawFrame, shown: RawFrame): void {
-    // A waiting block is not visible to the client yet, so its deltas take the slow path.
+    // The client does not see a waiting block yet. So nothing is learned from its deltas, and each delta is parsed.
     if (this.#queue[0] !== block) return
     const around = aroundText(came, member, value)
     const isSame = came === shown
@@ -369,7 +369,7 @@ function aroundText(frame: RawFrame, member: string, value: unknown): AroundText
   return { start: frame.slice(0, at), end: frame.slice(at + raw.length) }
 }
 
-/** Returns a frame with the number that the client sees. @param emptied new values for members of the block */
+/** Replaces the block number in a frame by the client's number. @param emptied new values for members of the block */
 function renumbered(frame: RawFrame, data: string, shownAs: number, emptied?: ReadonlyMap<string, string>): string {
   const patch = new JsonPatch(Buffer.from(data, 'latin1'))
   patch.set([], new Map([['index', `${shownAs}`]]))

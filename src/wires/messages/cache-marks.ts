@@ -47,8 +47,8 @@ export function markForCache(
 }
 
 /**
- * Sets the same marks in a client's own messages request. The request must have no marks, and the profile must allow
- * adding them (ruling T5). Content that is a string becomes a text block, which means the same on this wire.
+ * Sets the marks of `markForCache` in a client's own messages request. The request must have no marks, and the profile
+ * must allow adding them (ruling T5). Content that is a string becomes a text block, which means the same on this wire.
  */
 export function markClientBody(body: ClientBody, profile: Profile, hasKey: boolean, values: MemberValues): Edit[] {
   if (!profile.messages.autoCacheSameWire || body.holdsString('cache_control')) return []

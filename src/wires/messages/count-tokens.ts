@@ -18,7 +18,7 @@ import {
 /** Tokens per message for its role and its begin and end marks. */
 const messageTokens = 4
 
-/** For each kind of block, its text fields. Unlisted kinds count no text of their own. */
+/** The fields with countable text, by kind of block. A kind that is not listed has no such field. */
 const textFields: Record<string, readonly string[]> = {
   text: ['text'],
   thinking: ['thinking'],

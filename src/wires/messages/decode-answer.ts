@@ -15,7 +15,7 @@ export class MessagesDecoder extends AnswerDecoder {
   readonly #blocks: IncomingBlocks
   /** Whether the message has started. An end without a start is no answer. */
   #hasBegun = false
-  /** Content in the start of the message. It is the answer if no block follows (ruling Y5). */
+  /** The content in `message_start`. If no content block follows, this content is the answer (ruling Y5). */
   #early: unknown
   #stopReason: string | undefined
   #stopSequence: string | undefined

@@ -147,15 +147,14 @@ function readUser(fields: Json): string | undefined {
 const placeholderName = 'DeferredToolPlaceholder'
 
 /**
- * Reads the declared functions (ruling T14). Deferred tools come after the others, and placeholders are left out. A
- * tool that the conversation defines is declared with the deferred tools, and replaces a removed tool of the same name.
- * Removed tools are left out (ruling T20).
+ * Reads the declared functions (ruling T14). Deferred tools come last. Placeholders and removed tools are left out
+ * (ruling T20). A tool that the conversation defines counts as deferred. It replaces a removed tool of the same name.
  */
 function readTools(body: Body, changes: readonly ToolChange[], losses: Losses): Tool[] {
   const tools: Tool[] = []
   // Deferred tools may appear in the middle of the list. Placed last, they do not change the cached prefix.
   const deferred: Tool[] = []
-  // For each name that was removed and defined again: the place in `deferred` from which the new definition counts.
+  // For each removed name: the index in `deferred` of its new definition. Earlier definitions of the name do not count.
   const sinceOf = new Map<string, number>()
   optionalEach(body.fields['tools'], 'tools', (entry, at) => readEntry(entry, at, false))
   const removed = new Set<string>()

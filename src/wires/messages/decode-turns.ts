@@ -114,13 +114,13 @@ function readToolChange(kind: 'added' | 'removed', block: Json, at: string): Too
 }
 
 /**
- * Joins neighbouring assistant turns, as this wire's vendor does. On other wires, results must follow the turn with
- * their calls (ruling T21).
+ * Joins neighbouring assistant turns, as this wire's vendor does. On other wires, the results of calls must follow the
+ * turn with these calls (ruling T21).
  */
 function joinModelTurns(turns: readonly Turn[]): Turn[] {
   const joined: Turn[] = []
   for (const turn of turns) {
-    // A turn without text only changed settings.
+    // An operator's turn without text only changed settings, so it does not separate two turns of the model.
     if (turn.by === 'operator' && turn.texts.length === 0) continue
     const last = joined.at(-1)
     if (turn.by === 'model' && last?.by === 'model') last.parts.push(...turn.parts)
@@ -249,8 +249,8 @@ function readSearchResult(block: Json, at: string, body: Body): Text {
 }
 
 /**
- * Reads an assistant block. Unknown blocks are records of the provider's own work; they are dropped and logged
- * (ruling T14).
+ * Reads an assistant block. Unknown blocks are records of what the provider's own tools did. They are dropped and
+ * logged (ruling T14).
  */
 function readModelBlock(block: Json, at: string, body: Body, losses: Losses): ModelPart[] {
   switch (block['type']) {

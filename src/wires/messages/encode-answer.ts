@@ -21,7 +21,7 @@ export class MessagesEncoder implements Encoder {
   #hasStarted = false
   #refuses = false
   #front: number | undefined
-  /** Whether the front block ended incomplete. Its stop waits, and is left out before an error (translation 4.3). */
+  /** Whether the front block was cut. Its stop event waits, and is not sent if an error comes (translation 4.3). */
   #isCut = false
   /** The front block's number on the wire. */
   #number = -1
@@ -128,7 +128,7 @@ export class MessagesEncoder implements Encoder {
     return sseText('content_block_stop', `{"type":"content_block_stop","index":${this.#number}}`)
   }
 
-  /** Writes the waiting blocks in order, up to the first that is still open. */
+  /** Writes the waiting blocks in order. Stops after the first block that is still open. */
   #advance(): string {
     let text = ''
     for (const [index, block] of this.#waiting) {
@@ -151,8 +151,8 @@ const deltaNames = {
 } as const
 
 /**
- * Returns a block as its start event has it. Thinking starts with an empty signature. SDKs that require the member read
- * it as "unsigned" (ruling T10).
+ * Returns a block as its start event has it. A thinking block starts with an empty signature, because some SDKs require
+ * the signature. They read an empty one as "unsigned" (ruling T10).
  */
 function startOf(block: AnswerBlock): object {
   if (block.kind === 'reasoning') return { type: 'thinking', thinking: '', signature: '' }
@@ -199,7 +199,7 @@ function encodeBlock({ block, text }: FoldedBlock): string {
 const messageMembers = { container: null, diagnostics: null, stop_details: null }
 const deltaMembers = { container: null, stop_details: null }
 
-/** Required members of a text block. Another SDK accepts no null here (message-wire §7). */
+/** Required members of a text block. One SDK fails if `citations` is null, so it is an empty list (message-wire §7). */
 const textMembers = { citations: [] }
 
 /** Required members of a call. `direct`: the model made the call, not a hosted tool. */

@@ -59,8 +59,8 @@ function toPart({ text }: OperatorText): TextPart {
 }
 
 /**
- * Removes parts that this wire refuses: blank texts, which users may send, and thinking that its model has not signed
- * (R-EMPTY, R-HIST).
+ * Removes parts that this wire refuses: empty texts, blank texts of the model, and thinking that its model has not
+ * signed (R-EMPTY, R-HIST).
  */
 function withoutUnsayable(turn: Turn, prepared: Prepared): Turn {
   if (turn.by === 'operator') return turn
@@ -136,7 +136,7 @@ function encodeTurn(turn: Turn, prepared: Prepared, profile: Profile): EncodedMe
     return { role: 'system', content: turn.texts.map((text) => ({ type: 'text', text: sent(text.text) })) }
   }
   if (turn.by === 'user') return { role: 'user', content: turn.parts.map(encodeUserPart) }
-  // Parts keep their order: the vendor checks thinking at its place, and accepts text after calls (ruling Y2).
+  // Parts keep their order. The vendor checks thinking at its place, and accepts text after calls (ruling Y2).
   return { role: 'assistant', content: turn.parts.map(encodeModelPart) }
 
   function encodeUserPart(part: UserPart): JsonObject {

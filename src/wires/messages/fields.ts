@@ -64,5 +64,5 @@ export const messagesFields: FieldTable = fieldTable([
   ),
 ])
 
-/** The scalars that models of this wire accept. */
+/** The scalars (fields with a single value) that models of this wire accept. */
 export const messagesScalars = scalarsOf(messagesFields)

@@ -19,14 +19,14 @@ import { initialOf, withSignature } from './block-content.ts'
 /** A block of the upstream while it is being read. */
 type IncomingBlock = {
   /**
-   * The number of our block. Undefined if our block has ended although the upstream has not ended its block (ruling
-   * U7).
+   * The index of the block that we have opened for this block. Undefined if we have ended our block although the
+   * upstream has not ended this one (ruling U7).
    */
   index: number | undefined
   kind: 'text' | 'reasoning' | 'tool_call'
   /** For a call: tracks whether its arguments are a whole object. */
   shape: ArgumentShape
-  /** Arguments in the start event. Deltas replace whole arguments, and continue incomplete ones. */
+  /** The arguments in the start event. Deltas replace them if they are whole, and otherwise continue them. */
   initial: string
   /** The text in the start event. An equal first delta is a repetition (ruling Y4). */
   begun: string
@@ -46,11 +46,11 @@ type IncomingBlock = {
 export class IncomingBlocks {
   readonly #narrator: Narrator
   /**
-   * Blocks by the upstream's number. `ignored`: unknown kinds. `work`: a provider's own work, whose text is not the
-   * model's.
+   * Blocks by the upstream's number. `ignored`: a block of an unknown kind. `work`: a block of work that the provider
+   * itself did, such as a search. Its text is not the model's.
    */
   readonly #blocks = new Map<unknown, IncomingBlock | 'ignored' | 'work'>()
-  /** The block that the upstream has stopped, until the stop is reported. */
+  /** The last block, if the upstream has stopped it and the stop is not reported yet. */
   #last: IncomingBlock | undefined
   /** The latest text or reasoning block, until the upstream stops it. */
   #speaking: IncomingBlock | undefined
@@ -104,7 +104,7 @@ export class IncomingBlocks {
     if (signature) incoming.signature = withSignature(incoming.signature, signature)
   }
 
-  /** Handles a block that is not translated: media, a provider's own work, or an unknown kind. */
+  /** Notes a block that is not translated, as media or as unreadable. Blocks of `providerWork` are not noted. */
   #noteUnknown(block: JsonObject) {
     const type = stringOf(block['type']) ?? ''
     const media = mediaOf(type)

@@ -42,7 +42,7 @@ export const messageForms: AnswerForms = {
       else if (kind === 'input_json_delta') input += `${members['partial_json']}`
       else if (type === 'content_block_delta') addTo(content.at(-1)!, `${kind}`, members)
       else if (type === 'content_block_stop' && input !== '') {
-        // The input of a call that a cap has cut keeps its text (R-ARGS). Numbers keep their digits (ruling T16).
+        // The input of a call may be incomplete, and is then kept as text (R-ARGS). Numbers keep their digits (T16).
         content.at(-1)!['input'] = new JsonSource([objectOfArguments(input)])
         input = ''
       }

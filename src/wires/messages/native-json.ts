@@ -83,7 +83,7 @@ function plainBlock(block: JsonObject | undefined, place: number, head: NativeHe
   if (!block || !values) return undefined
   const kind = kindOfPart(block['type'])
   if (kind === 'tool_call') {
-    // An input that is no object has no source to keep.
+    // An input that is not an object cannot be copied as it is, so a new object is written.
     if (!asObject(block['input'])) values.set('input', objectOfArguments(initialOf(block, () => undefined)))
   } else if (kind !== undefined) {
     const member = kind === 'reasoning' ? 'thinking' : 'text'

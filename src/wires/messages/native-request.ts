@@ -21,7 +21,7 @@ import { opaqueId } from '../requests/stand-ins.ts'
 import { markClientBody } from './cache-marks.ts'
 import { callsUnthought } from './thought.ts'
 
-/** Parts of the types of hosted tools: a date, or `_toolset`. The types of some client-run tools have a date too. */
+/** Words in the types of hosted tools: the start of a date, or `_toolset`. Some client-run tools have a date too. */
 const hostedWords = ['_202', '_toolset']
 
 /** The smallest thinking budget that the wire accepts. */
@@ -62,7 +62,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
 function fitThinking(body: ClientBody, cap: number, values: MemberValues): Edit[] {
   if (!body.isObject('thinking') || values.has('thinking')) return []
   const budgets = body.valuesInside('thinking', 'budget_tokens')
-  // Only a budget that became invalid by our lowering is corrected. The model judges the client's own mistakes.
+  // The budget is corrected only if our lower cap made it invalid. The model judges the client's own mistakes.
   if (!values.has('max_tokens') || !budgets.some((budget) => typeof budget === 'number' && budget >= cap)) return []
   const fitted = Math.floor(cap / 2)
   if (fitted >= thinkingBudgetMin) return setInside(body, 'thinking', new Map([['budget_tokens', String(fitted)]]))
@@ -118,8 +118,8 @@ function isUnsignedBlock(block: unknown): boolean {
 }
 
 /**
- * Whether the turn that the last message answers has calls, and loses the thinking at its beginning. With a thinking
- * budget, upstreams require such a turn to begin with thinking (R-HIST).
+ * Whether the last model turn before the last message has calls, but begins without thinking once unsigned thinking is
+ * removed. With a thinking budget, upstreams require thinking at that place (R-HIST).
  */
 function answersUnsignedCalls(body: ClientBody): boolean {
   const { bytes } = body

@@ -27,7 +27,7 @@ export class MessagesNativeStream extends NativeStream {
   #reason: unknown
   /** Blocks in the message of the start event, as JSON. */
   #startContent: string[] = []
-  /** The last `message_delta`, with the final stop reason. Its counters become the billed ones. */
+  /** The last `message_delta`, with the final stop reason. It is sent with the billed counters in place of its own. */
   #last: { frame: RawFrame; data: string } | undefined
   #tail: RawFrame = ''
 
@@ -128,7 +128,8 @@ export class MessagesNativeStream extends NativeStream {
       return ''
     }
     const text = this.#hasStarted ? this.#blocks.start(frame, data, event) : undefined
-    // The start of an empty text or thinking block shows nothing yet. The model may still report overload.
+    // The start of an empty text or thinking block shows nothing yet. If the model then reports overload, another
+    // attempt may still follow.
     if (kind !== 'text' && kind !== 'thinking') return this.#shown(text)
     return text === undefined || text.includes('content_block_delta') ? this.#shown(text) : text
   }
@@ -157,7 +158,7 @@ export class MessagesNativeStream extends NativeStream {
     return ending
   }
 
-  /** Ends all blocks. Blocks that were only in the start event's message are sent here. */
+  /** Ends all blocks. If no block came in events of its own, the blocks of the start event's message are sent first. */
   #end(reason: unknown): string {
     let text = ''
     if (this.#blocks.isEmpty)
@@ -200,7 +201,7 @@ export class MessagesNativeStream extends NativeStream {
     const { content } = message
     if (!Array.isArray(content) || content.length > 0) {
       const isText = typeof content === 'string'
-      // Some servers write a text or a single block instead of the list.
+      // Some servers write a text or a single block as `content`, instead of a list of blocks.
       if (content != null && !isText && typeof content !== 'object') {
         this.break('content that is neither a text nor a block')
         return ''
@@ -215,8 +216,8 @@ export class MessagesNativeStream extends NativeStream {
   }
 
   #delta(frame: RawFrame, data: string, event: Record<string, unknown>): string {
-    // The counters of the last `message_delta` are edited after the answer's end. So the event is parsed here, while
-    // the answer can still fail.
+    // The counters of the last `message_delta` are edited when the answer has ended, and then nothing may fail. So each
+    // `message_delta` is parsed here, while the answer can still fail.
     if (this.parse(data) === undefined) return ''
     const before = this.#last ? this.#underWay(this.#last) : ''
     this.#last = undefined
@@ -255,7 +256,7 @@ export class MessagesNativeStream extends NativeStream {
 
 const eventLine = /^event:.*(?:\r\n|\n|\r|$)/gm
 
-/** Adds the type of the event line to the data. */
+/** Adds the member `type` to an event's data, because only the event line has it. */
 function typed(frame: RawFrame, data: string, type: string): RawFrame {
   const patch = new JsonPatch(Buffer.from(data, 'latin1'))
   patch.set([], new Map([['type', JSON.stringify(type)]]))

@@ -33,8 +33,8 @@ const schemasMax = 2_000
 export type StrictTool = { schema: RawJson; strict?: true }
 
 /**
- * Decides for each tool in turn whether it is strict. A tool is sent without `strict` if its schema has no closed form
- * (see `closeSchema`), or if it would exceed a limit. This is logged as a loss. Earlier tools stay strict, so that a
+ * Decides for each tool in turn whether it is strict. `strict` is left out if the tool's schema has no closed form (see
+ * `closeSchema`), or if the tool would exceed a limit. The loss is then logged. Earlier tools stay strict, so that a
  * longer list begins with the same bytes (T8).
  * @param format the request's output format as sent
  */
@@ -64,8 +64,8 @@ export function createStrictness(
 }
 
 /**
- * Adds the quantities of a schema. A schema that is referenced several times counts each time.
- * @returns undefined for a schema with too many parts
+ * Adds the optional properties and unions of a schema. A schema that is referenced several times counts each time.
+ * @returns undefined for a schema with more than `schemasMax` inner schemas
  */
 function addWeight({ tools, optional, unions }: Weight, { source }: RawJson): Weight | undefined {
   const root = asObject(JSON.parse(source)) ?? {}

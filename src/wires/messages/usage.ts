@@ -45,7 +45,7 @@ export function decodeUsage(raw: unknown, _quirk?: Profile['usageQuirk']): Usage
     cacheReadTokens: isUncounted ? undefined : cached,
     cacheWriteTokens: isUncounted ? undefined : written,
     cacheWrite1hTokens: isUncounted ? undefined : hour,
-    // In an all-zero report, the output is unknown too. Otherwise an output of zero counts.
+    // If input and output are all 0, nothing was counted yet, so the output is unknown. Otherwise a 0 counts.
     outputTokens: isUncounted && input === 0 && output === 0 ? undefined : output,
     reasoningTokens: sum(parts.map((part) => part.reasoning)),
   })
@@ -69,8 +69,8 @@ function sum(counts: (number | undefined)[]): number | undefined {
 }
 
 /**
- * Returns the counters if they cover everything billed; undefined for an answer with compactions, where they cover
- * only a part.
+ * Returns the usage if its counters cover everything that is billed. In an answer with compactions (`iterations`), they
+ * cover only a part. The result is then undefined.
  */
 export function plainUsage(usage: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
   return Array.isArray(usage?.['iterations']) ? undefined : usage

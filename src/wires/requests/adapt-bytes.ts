@@ -34,11 +34,11 @@ export type AdaptedRequest = {
 
 /** The facts that adapting a request needs besides the body and the model. */
 export type AdaptContext = {
-  /** The conversation key scoped to the account (R-CACHE); undefined if the client sent none. */
+  /** The client's conversation key, made unique to the account (R-CACHE); undefined if the client sent none. */
   scopedKey: string | undefined
-  /** The key to send if the request has none (ruling Y18). */
+  /** The cache key to send if the client sent none (ruling Y18). */
   implicitKey?: string | undefined
-  /** Unix milliseconds, which decide whether a service has a price now. Without them, no service has a price. */
+  /** The time for which prices of services are looked up, in Unix milliseconds. Without it, no service has a price. */
   nowMs?: number
   /** Whether an `encrypted_content` is one of our envelopes, not the provider's own text (ruling T7). */
   isOurSeal: (text: string) => boolean
@@ -87,7 +87,7 @@ export function commonValues(body: ClientBody, model: Model, { nowMs }: Pick<Ada
   return values
 }
 
-/** The cap to send. It is at most the model's maximum, and at least the upstream's smallest cap (rulings T17, P1). */
+/** The output cap to send. It is at most the model's maximum, and at least the upstream's minimum (rulings T17, P1). */
 export function capTokens(model: Model, asked: number): number {
   return Math.max(Math.min(asked, model.outputTokensMax), Math.min(model.profile.minOutput, model.outputTokensMax))
 }
@@ -137,9 +137,9 @@ export function droppedFields(values: MemberValues, moved: readonly string[] = [
 
 /** New source texts of top-level members, by their names as the client wrote them. Undefined removes the member. */
 export class MemberValues extends Map<string, string | undefined> {
-  /** Members that were dropped because they would override a choice of the model's entry (ruling Y13). */
+  /** Removed members that would have chosen another model, provider, host or price (ruling Y13). */
   routed: Losses | undefined
-  /** The members listed in `routed`, under their names in our tables. */
+  /** The names that our tables have for the members listed in `routed`. */
   routedKeys: Set<string> | undefined
 }
 
@@ -155,7 +155,7 @@ const judgedFields = new Set<string>([
 
 /** Names of top-level members that are known to be harmless, by model. So usual members are judged only once. */
 const harmlessNames = new WeakMap<Model, Set<string>>()
-/** The most names kept per model, since clients can invent any number of names. */
+/** The most harmless names that are kept for a model, because clients can invent any number of names. */
 const harmlessMax = 100
 
 /**
@@ -192,8 +192,8 @@ function dropRouting(body: ClientBody, model: Model, values: MemberValues): void
   }
 
   /**
-   * Returns the name under which a dropped member is listed; undefined if the member stays. A container inside a
-   * container is dropped.
+   * Returns the name under which a dropped member is listed as a loss; undefined if the member stays. If a container
+   * (an object that may choose the route) is inside another one, it is dropped.
    */
   function rowOf(key: string, inside: string): string | undefined {
     const { folded, row } = readFieldName(key)

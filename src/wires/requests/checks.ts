@@ -50,8 +50,8 @@ const keyCharactersMax = 256
 const fallbackHeaders = ['x-session-affinity', 'session-id', 'session_id']
 
 /**
- * The conversation key: the wire's own field, else the header `x-session-id`, else an agent's header (spec 4.1,
- * ruling P6).
+ * Returns the conversation key. The field of the wire comes first, then the header `x-session-id`, then the headers of
+ * agents (spec 4.1, ruling P6).
  * @throws GatewayError 400 for a key that is too long or not a string
  */
 export function readConversationKey(
@@ -107,7 +107,7 @@ export function readOpening({ request }: ClientHalf, body: ClientBody): string {
   return JSON.stringify(opening)
 }
 
-/** The text of a content, whether a string or parts. Parts without text are returned as JSON without cache marks. */
+/** Returns the text of a string or of a list of parts. A part without text becomes JSON without its cache mark. */
 function wordsOf(content: unknown): string {
   if (!Array.isArray(content)) return typeof content === 'string' ? content : ''
   return content

@@ -26,8 +26,8 @@ export class ClientBody {
   readonly #keys: KeptKeys | undefined
 
   /**
-   * @param keys the keys whose values are kept as source text. If the body may be decoded, the keys are given here, so
-   * that the check of the body also finds these values
+   * @param keys the keys whose values are kept as source text. Callers that decode the body later name them here, so
+   * that the check of the body finds these values too
    * @throws GatewayError 400 `invalid_body` if the bytes are not one JSON object (spec 7.3), or a member occurs twice
    */
   constructor(bytes: Buffer, keys?: KeptKeys) {
@@ -68,7 +68,7 @@ export class ClientBody {
     return this.#notes.has(word)
   }
 
-  /** Whether any string in the body, key or value, has this ending, written without escapes. */
+  /** Whether any string of the body ends with this text. Keys and values count if they are written without escapes. */
   holdsEnding(ending: NotedEnding): boolean {
     return this.#notes.has(`…${ending}`)
   }
@@ -97,7 +97,7 @@ export class ClientBody {
     return member && this.parse(member)
   }
 
-  /** A field with everything inside, including repeated members; undefined if absent. */
+  /** The value of a field as a tree, in which repeated members are kept; undefined if the field is absent. */
   nodes(field: string): JsonNode | undefined {
     const place = this.member(field)
     return place && readNodes(this.bytes, place)

@@ -1,5 +1,5 @@
 /**
- * A wire's names for the parts of a request that refusals mention. A part that the wire lacks has the name of the
+ * The words by which refusals on one wire name the parts of a request. A part that the wire lacks is named like the
  * nearest field.
  */
 type RequestWords = {
@@ -37,7 +37,7 @@ export function inClientWords(text: string, model: WireSpeech, client: WireSpeec
   return text.replace(pattern, (_, ...groups: unknown[]) => parts[groups.findIndex((group) => group !== undefined)]![1])
 }
 
-/** The patterns to search for, without groups, and their replacements. */
+/** Pairs each of the model's names, as a pattern, with the client's name. The patterns have no capturing groups. */
 function partsOf(theirs: WireSpeech, ours: WireSpeech): (readonly [pattern: string, told: string])[] {
   const words = Object.entries(theirs.words) as [keyof RequestWords, string][]
   const { field } = ours.conversation

@@ -15,9 +15,9 @@ import {
 import { refusals, refuse, wrongType } from './refusals.ts'
 
 /*
- * Function tools, tool choice and output format, which two wires write in the same words. One wire nests the words
- * under the name of the kind: `{"type":"function","function":{"name":…}}`. The other wire has the words beside the
- * type.
+ * Function tools, tool choice and output format. Two wires have the same members for them. One wire nests these members
+ * under the name of the kind: `{"type":"function","function":{"name":…}}`. The other wire has these members beside
+ * `type`.
  */
 
 export type Nesting = 'nested' | 'beside'
@@ -44,7 +44,7 @@ export function readTool(tool: Json, at: string, body: Body, nesting: Nesting): 
   }
 }
 
-/** Whether a tool has another wire's form, which is a common mistake. At most its name could be read. */
+/** Whether a tool has another wire's form, a common mistake. At most the name of such a tool could be read here. */
 function isOfAnotherWire(
   { type, name, parameters, function: nested, input_schema: schema }: Json,
   nesting: Nesting,
@@ -95,7 +95,7 @@ export function readFormat(value: unknown, at: string, body: Body, nesting: Nest
       return { kind: 'json' }
     case 'json_schema': {
       const [words, place] = wordsOf(format, 'json_schema', at, nesting)
-      // On the wire that nests the words, `schema` may be missing. Then any JSON value fits.
+      // A format nested in `json_schema` needs no `schema`. Without a schema, any JSON value fits.
       const isAnything = nesting === 'nested' && isAbsent(words['schema'])
       return {
         kind: 'schema',

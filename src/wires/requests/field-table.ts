@@ -11,9 +11,9 @@ export type NotedFate = readonly [fate: FieldOutcome, note: string]
 
 export type FieldFacts = {
   field: string
-  /** The fate by the model's wire. The fate of a scalar is derived from the rows of both wires (`fateOf`). */
+  /** The fate of the field on each model's wire. For scalars it follows from the rows of both wires (`fateOf`). */
   to: ReadonlyMap<ModelWire, NotedFate>
-  /** The fate on every other wire, if it is the same on all. */
+  /** The fate of the field if it is the same on every other wire. */
   always?: NotedFate
   /** The rest of the error text, after the field's name. Set if the field is refused with every value except null. */
   refusal?: string
@@ -46,8 +46,8 @@ export function fieldTable(facts: readonly FieldFacts[]): FieldTable {
 }
 
 /**
- * Returns functions that write the rows of a table.
- * @param wires the models' wires, in the order in which a row gives its fates
+ * Returns functions that make the rows of a table.
+ * @param wires the models' wires. The fates in a row come in the same order
  */
 export function createRows(wires: readonly ModelWire[]) {
   return { field, scalar, dropped, refused }
@@ -56,7 +56,7 @@ export function createRows(wires: readonly ModelWire[]) {
     return { field: name, to: new Map(wires.map((wire, i) => [wire, fates[i]!])) }
   }
 
-  /** A row for a scalar that other wires have too. The last part of its name is the common name that links the rows. */
+  /** Makes a row for a scalar that other wires have too. The last part of `name` links the rows of all wires. */
   function scalar(name: string, kind: ScalarRow['kind'], more: Partial<ScalarRow> = {}): FieldFacts {
     return { field: name, to: new Map(), scalar: { field: name, name: lastOf(name), kind, ...more } }
   }

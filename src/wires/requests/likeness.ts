@@ -4,7 +4,7 @@ import type { Likeness } from '../../inference/likeness.ts'
 import type { ClientHalf } from '../wire.ts'
 import type { ClientBody } from './client-body.ts'
 
-/** A digest of which a copy can be read before all input has been added. Node's digests have these methods. */
+/** A digest that is read through a copy, so that more input can be added. Node's digests have these methods. */
 export type RunningDigest = {
   update(data: Uint8Array | string, encoding?: 'latin1'): unknown
   copy(): { digest(encoding: 'base64url'): string }
@@ -27,12 +27,12 @@ const markPatterns = marks.map((name) => {
 })
 
 /**
- * The end of each mark's name, from its last underscore. Underscores are rare in texts, while every JSON string begins
- * with a quote. So this search is twenty times as fast as a search for the whole name.
+ * The last part of the name of each mark, from its last underscore. Underscores are rare in texts, while every JSON
+ * string begins with a quote. So a search for this part is twenty times as fast as a search for the whole name.
  */
 const markEnds = marks.map((name) => Buffer.from(`${name.slice(name.lastIndexOf('_'))}"`))
 
-/** The roles of operator turns, on all wires. */
+/** The roles of turns with instructions for the model, on all wires. */
 const operators: ReadonlySet<unknown> = new Set(['system', 'developer'])
 
 /**

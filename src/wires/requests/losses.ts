@@ -30,7 +30,7 @@ function keyOf(loss: Loss): string {
 export const unknownField = '(unknown)'
 
 /**
- * Applies the fates that do not depend on the model's wire. Some fields are always refused, and others exist only on
+ * Applies the fates of fields that do not depend on the model's wire. Such fields are always refused, or exist only on
  * the client's wire. A field outside of the table is counted without its name, since the name is the client's text.
  */
 export function applyFieldTable(fields: Json, table: FieldTable, losses: Losses) {

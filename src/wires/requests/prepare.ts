@@ -16,7 +16,7 @@ export type Prepared = {
   /** The name of the client's field that holds the conversation. Losses (see `Loss`) name this field. */
   conversationField: string
   preamble: OperatorTurn[]
-  /** The last turn of the preamble (the leading operator turns), if the gateway has added lines to it. */
+  /** The last of the leading operator turns (`preamble`), if the gateway has added lines to that turn. */
   own: OperatorTurn | undefined
   /** The turns in order (R-PAIR), with the upstream's call ids and tool names. */
   turns: readonly Turn[]
@@ -34,7 +34,7 @@ export type Prepared = {
 
 /** The limits of one wire, whatever the model. */
 type WireLimits = {
-  /** The smallest cap that the wire accepts, in tokens. */
+  /** The smallest cap on output tokens that the wire accepts. */
   outputTokensMin: number
   hasJsonMode: boolean
   /** How many stop sequences the wire accepts. */
@@ -268,8 +268,8 @@ function resolveChoice(
 }
 
 /**
- * Returns the upstream's name of the tool that a name without a namespace means. A tool without a namespace is
- * preferred. Otherwise the name must occur in exactly one namespace (R-GROUP).
+ * Returns the upstream's name of the tool that the client names without a namespace. A tool without a namespace is
+ * preferred. Otherwise exactly one namespace must have a tool of that name (R-GROUP).
  */
 function onlyOne(tools: readonly Tool[], names: Names): string | undefined {
   const tool = tools.find((candidate) => !candidate.namespace) ?? tools[0]

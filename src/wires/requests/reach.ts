@@ -65,11 +65,11 @@ const signs = ['_url"', '"url"', 'file_id', '\\u', ...[...looseFields, ...dataFi
 const compactingFields = ['context_management', 'compaction']
 
 /**
- * Whether the body is all that the model reads, and the cap limits all that the model writes (ruling C14). The
- * function searches for words, whatever their place. In doubt it returns false, and then the provider's figures are
+ * Whether the body contains all that the model reads, and the cap limits all that the model writes (ruling C14). The
+ * function only searches for words, anywhere in the body. In doubt it returns false. Then the provider's figures are
  * believed.
- * @param hostedWords words in the `tools` entries of hosted tools that rarely occur elsewhere
- * @param hostedEndings the endings of such tools' names
+ * @param hostedWords words that are rare outside of the `tools` entries of hosted tools
+ * @param hostedEndings endings of the names of these tools
  */
 export function isSelfContained(
   body: ClientBody,
@@ -82,7 +82,8 @@ export function isSelfContained(
   for (const field of compactingFields) if (body.has(field)) return false
   for (const ending of hostedEndings) if (body.holdsEnding(ending)) return false
   if (hostedWords.some((word) => holdsWord(bytes, word)) || holdsWord(bytes, 'file_id')) return false
-  // Without `//` or an escaped slash, a body has no address. Otherwise the fields that may hold an address decide.
+  // An address contains `//` or an escaped slash, so a body with neither is self-contained. Another body is not
+  // self-contained if it has a field that may hold an address.
   if (bytes.indexOf('//') < 0 && bytes.indexOf('/\\') < 0) return true
   if (bytes.indexOf('_url"') >= 0 || bytes.indexOf('"url"') >= 0) return false
   if (dataFields.some((field) => holdsMember(bytes, field, (at) => mayBeAddress(textAt(bytes, at))))) return false
@@ -173,8 +174,8 @@ export function checkReach(
 }
 
 /**
- * The scheme of an address is within this many bytes. A longer text of only base64 characters is data, which may
- * begin with two slashes.
+ * An address shows its scheme within this many bytes. A longer text of base64 characters only is data, even if it
+ * begins with two slashes.
  */
 const addressMax = 128
 

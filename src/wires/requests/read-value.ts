@@ -38,7 +38,7 @@ export class Body {
     return range ? new JsonSource(this.#bytes, range.start, range.end) : { source: this.write(value) }
   }
 
-  /** A value as JSON on one line. Kept values are written as their source text. */
+  /** Returns a value as JSON on one line. Each placeholder is replaced by its source text. */
   write(value: unknown): string {
     const text = JSON.stringify(value) ?? 'null'
     const parts: string[] = []
@@ -154,8 +154,8 @@ export function readContent<T>(
 }
 
 /**
- * Like `readContent`, for blocks that each become any number of parts. These loops are ten times as fast as `flat`.
- * @param read returns the parts of a block. Its list is returned as it is if there is only one block, the usual case.
+ * Like `readContent`, but a block can become any number of parts. These loops are ten times as fast as `flat`.
+ * @param read returns the parts of a block. If there is only one block, the usual case, its list is not copied.
  */
 export function readParts<T>(
   body: Body,
@@ -196,7 +196,7 @@ export function readArguments(body: Body, value: unknown, at: string): Text {
   const raw = body.raw(value)
   const first = firstOf(raw)
   if (first === '{') return raw.source
-  // A placeholder stands for a list here, and it must not be taken for the client's text.
+  // The value is then the placeholder of a kept list. It must not be taken for a text of the client.
   if (first === '[') throw wrongType(at, 'a string or an object')
   return readString(value, at)
 }

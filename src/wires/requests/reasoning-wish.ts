@@ -40,8 +40,8 @@ export function resolveReasoning(
 }
 
 /**
- * Whether an answer may contain reasoning that its stream does not show in full. If so, whether the client asked for
- * reasoning.
+ * Whether an answer may contain reasoning that its stream does not show in full. `asked` means that it may, and that
+ * the client asked for reasoning. `unasked` means that it may although the client did not ask.
  */
 export type HiddenReasoning = false | 'unasked' | 'asked'
 
@@ -63,9 +63,9 @@ export function mayHideReasoning(
 }
 
 /**
- * All places in which servers of the three wires look for a reasoning wish. They are fields of the three wires, of
- * OpenRouter, Qwen and Gemini's chat endpoint, and of the templates of vLLM and SGLang. Asking to see reasoning counts
- * as a wish for reasoning (TS11).
+ * The request fields, and the paths below each (`''` is the field itself), where servers look for a wish to reason. The
+ * fields are those of the three wires, of OpenRouter, Qwen and Gemini's chat endpoint, and of the templates of vLLM and
+ * SGLang. A client that asks to see reasoning also wishes for reasoning (TS11).
  */
 const wishPlaces: Readonly<Record<string, readonly string[]>> = {
   reasoning_effort: [''],
@@ -80,7 +80,7 @@ const wishPlaces: Readonly<Record<string, readonly string[]>> = {
 const wishFields = Object.keys(wishPlaces)
 
 /**
- * Returns for each place: true for a wish to reason, false for a wish not to reason, undefined for no wish.
+ * Returns the wish at each place in the sent fields: true to reason, false not to reason, undefined for none.
  * @param toggle the profile's own field for the wish, which is also searched
  */
 function wishesIn(sent: (field: string) => unknown, toggle = 'enable_thinking'): (boolean | undefined)[] {

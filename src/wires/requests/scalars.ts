@@ -15,8 +15,8 @@ const readers: Readonly<Record<ScalarRow['kind'], (value: unknown, at: string) =
 }
 
 /**
- * The scalars that models of a wire accept: the fields of its clients, and further fields that no client of the wire
- * has.
+ * Lists the scalars that models of a wire accept.
+ * @param table the fields of the wire's clients @param further fields of models that no client of the wire has
  */
 export function scalarsOf(table: FieldTable, further: readonly FieldFacts[] = []): readonly ScalarRow[] {
   return [...table.values(), ...further].flatMap(({ scalar }) => scalar ?? [])

@@ -11,14 +11,14 @@ import { refuse } from './refusals.ts'
  * without a replacement is refused.
  */
 
-/** The text of a failed tool result, for a wire that cannot mark failure (R-RES). */
+/** Returns the text of a tool result. If the tool has failed, the text says so, because the wire cannot (R-RES). */
 export function failedText(result: ToolResultPart, text: Text): Text {
   if (!result.isError) return text
   if (text === '') return 'Error: tool call failed'
   return beginsWith(text, 'error') ? text : joinTexts(['Error: ', text], '')
 }
 
-/** The parts of a tool result. The first text of a failed result says that the tool has failed. */
+/** The parts of a tool result. If the tool has failed, the first text says so. */
 export function failedParts(result: ToolResultPart): ToolResultPart['parts'] {
   if (!result.isError) return result.parts
   const first = result.parts.findIndex((part) => part.type === 'text')

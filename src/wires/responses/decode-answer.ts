@@ -20,9 +20,9 @@ import { decodeIncomplete } from './stop-reasons.ts'
 import { decodeUsage } from './usage.ts'
 
 /**
- * Decodes a responses model's answer. A stream is complete only after its terminal event. Text that only a `done`
- * event has is reported at that event. Text that contradicts the deltas fails the answer, since the client has
- * already seen the deltas. A whole answer is read like a terminal event whose items were never announced.
+ * Decodes a responses model's answer. A stream is complete only after its terminal event. If only a `done` event has a
+ * text, the text is reported at that event. Text that contradicts the deltas fails the answer, since the client has
+ * already seen the deltas. A whole answer is read like a terminal event without earlier events.
  */
 export class ResponsesDecoder extends AnswerDecoder {
   /** Always false: only the terminal event completes an answer (ruling T19). */
@@ -43,7 +43,7 @@ export class ResponsesDecoder extends AnswerDecoder {
     else this.#finish(status, body)
   }
 
-  /** Without its terminal event, the answer is cut. */
+  /** Called if the stream ends without its terminal event. The answer was then cut. */
   protected close() {
     this.narrator.fail(truncatedFault())
   }
@@ -129,7 +129,7 @@ export class ResponsesDecoder extends AnswerDecoder {
     else this.#teller.begin(incoming, item)
   }
 
-  /** Handles the event that begins or ends a part of a message. Servers without deltas send the part's whole text in it. */
+  /** Handles the first or last event of a part of a message. Without deltas, this event has the part's whole text. */
   #tellPart(object: JsonObject, isDone: boolean) {
     const [part] = readContent(object['part'])
     if (part?.kind !== 'text' && part?.kind !== 'refusal') return this.narrator.alive()

@@ -13,12 +13,12 @@ import {
 import { refuse } from '../requests/refusals.ts'
 
 /**
- * A namespace whose members clients call by their bare names. Its members are treated as tools without a namespace
- * (R-GROUP).
+ * Clients call the members of this namespace by their bare names. So its members are treated as tools without a
+ * namespace (R-GROUP).
  */
 export const plainNamespace = 'functions'
 
-/** The most characters of namespace descriptions in a request. Each description counts once for each member. */
+/** The most characters of namespace descriptions in a request. A description counts for each tool of its namespace. */
 const describedMax = 1_000_000
 const described = new WeakMap<Body, number>()
 

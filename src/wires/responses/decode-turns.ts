@@ -35,7 +35,7 @@ import { isReference, referenceRefused } from './stateless.ts'
 
 const field = 'input'
 
-/** Items that record a provider's own work. Other models cannot use them (R-DROP). */
+/** Items that record the use of a provider's hosted tools. Other models cannot use these items (R-DROP). */
 const providerWork = new Set<unknown>([
   'web_search_call',
   'file_search_call',
@@ -140,8 +140,8 @@ function readItem(item: Json, at: string, into: ReadTurns, reading: ItemContext)
 }
 
 /**
- * The settings that an update may change. Sources: `ResponseConfigurationUpdateItemParam` of the vendor's SDK;
- * verbosity: ruling Y11.
+ * The settings that an item of type `configuration_update` may change. Sources: `ResponseConfigurationUpdateItemParam`
+ * of the vendor's SDK; verbosity: ruling Y11.
  */
 const updatable = new Map<string, Readonly<Record<string, (value: unknown, at: string, body: Body) => unknown>>>([
   ['reasoning', { effort: readLevel }],
@@ -149,8 +149,8 @@ const updatable = new Map<string, Readonly<Record<string, (value: unknown, at: s
 ])
 
 /**
- * Reads settings that apply from this item on, and so to the answer. The last value replaces the value in the request
- * (ruling Y11).
+ * Reads the settings of an update item. They apply to everything after the item, and so to the answer. The last value
+ * replaces the value in the request (ruling Y11).
  */
 function readUpdate(item: Json, at: string, { body, losses }: ItemContext) {
   for (const [name, value] of Object.entries(item)) {

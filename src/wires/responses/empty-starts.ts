@@ -3,7 +3,7 @@ import { asObject, type JsonObject } from '../../bytes/json.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
 import { parseAnswer, repeatsStart } from '../answers/read-answer.ts'
 
-/** For each event that begins an item or a part: a pattern that shows that it may contain content. */
+/** By the type of a start event: a pattern that matches if the item or part may already contain content. */
 const filled: Record<string, RegExp> = {
   'response.output_item.added': /"(?:arguments|input)"\s*:\s*(?:"[^"]|\{)|"(?:content|summary)"\s*:\s*\[\s*[^\s\]]/,
   'response.content_part.added': /"text"\s*:\s*"[^"]/,
@@ -27,8 +27,8 @@ export function isFilledStart(name: string, frame: string): boolean {
 }
 
 /**
- * Returns values that empty the content of an event that begins an item or a part. Clients would discard this content
- * or read it twice, and the vendor's SDK would throw. Later events send all content again.
+ * Returns values that empty an event that begins an item or a part. Clients would discard the event's content or read
+ * it twice, and the vendor's SDK would throw. Later events send all content again.
  * @returns the path of the item or part, and its new members
  */
 function emptiedStart(event: JsonObject): { path: string[]; members: Map<string, string> } {
@@ -42,7 +42,7 @@ function emptiedStart(event: JsonObject): { path: string[]; members: Map<string,
 type UnsaidContent = {
   index: unknown
   id: unknown
-  /** The list that has the part with the content, and the part's place; undefined for the input of a call. */
+  /** The item's list with the part that has the content. `place` is that part's index. Undefined for a call's input. */
   list: 'content' | 'summary' | undefined
   place: number | undefined
   text: string
@@ -51,8 +51,8 @@ type UnsaidContent = {
 
 /**
  * The content removed from start events (ruling Y3). Deltas of the same item either repeat the content or continue it.
- * If they continue it, the content is put before the first delta. Content that no delta and no end event of the same
- * item contains is lost for clients.
+ * If they continue it, the content is put before the first delta. Clients lose content that no delta and no end event
+ * of the item contains.
  */
 export class UnsaidContents {
   #contents: UnsaidContent[] = []
@@ -61,7 +61,7 @@ export class UnsaidContents {
     return this.#contents.length === 0
   }
 
-  /** Empties the start of an item or a part, and keeps its content. */
+  /** Removes the content from an event that begins an item or a part, and remembers the content. */
   take(patch: JsonPatch): void {
     const event = patch.value
     const { path, members } = emptiedStart(event)
@@ -91,7 +91,7 @@ export class UnsaidContents {
     const event = parseAnswer(decodeUtf8(dataOf(frame) ?? ''))
     if (event === undefined) return frame
     const { delta } = event
-    // An empty text shows neither repetition nor continuation.
+    // An empty text does not tell whether the deltas repeat the removed content or continue it.
     if ([delta, event['text'], event['arguments'], event['input']].includes('')) return frame
     const said = this.#contents.filter((one) => isAbout(event, one))
     if (said.length === 0) return frame
@@ -106,7 +106,7 @@ export class UnsaidContents {
     return patch ? withData(frame, patch.result().toString('latin1')) : ''
   }
 
-  /** Keeps the content of a part. It replaces the content that the item's start had for this part. */
+  /** Keeps the content of a part, in place of the content that the item's start had for this part. */
   #keep(content: UnsaidContent): void {
     if (content.text === '') return
     const { index, id, list, place } = content

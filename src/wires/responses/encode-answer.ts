@@ -15,7 +15,7 @@ export class ResponsesEncoder implements Encoder {
   readonly #open = new Map<number, OutputItem>()
   /** The JSON of the items that have ended, for the whole response. */
   readonly #done: string[] = []
-  /** The items that were cut. They wait until it is known whether the answer ends well. */
+  /** The items that were cut off. Each of them is ended later, unless the answer fails. */
   #cut: [item: OutputItem, whole: string][] = []
   #hasReported = false
   #sequence = 0

@@ -59,14 +59,14 @@ function reasoningFields(reasoning: Reasoning, request: InferenceRequest, profil
   return { reasoning: { effort: isOn ? reasoning.level : 'none', summary: wantsSummary ? 'auto' : undefined } }
 }
 
-/** Writes the field `text`. @param scalars the scalars that are members of `text` */
+/** Writes the field `text`. @param scalars other members of `text` that have a single value, such as `verbosity` */
 function encodeText({ format }: Prepared, scalars: unknown): unknown {
   // `strict` is always sent. If it is omitted, the upstream chooses strict output whenever the schema allows it.
   const encoded = encodeFormat(format, 'beside', false)
   return encoded || scalars ? { format: encoded, ...asObject(scalars) } : undefined
 }
 
-/** The client's user (R-WHO). If the model has a field for the safety id, that field gets an id that serves as both. */
+/** Encodes the ids of a user (R-WHO). `either` is used for the safety id if the model takes one, or else for `user`. */
 function identity(request: InferenceRequest, profile: Profile): Record<string, unknown> {
   const { user, safetyId, either } = request.identity
   if (!profile.accepts.has('safety_identifier')) return { user: shortId(user ?? safetyId ?? either) }

@@ -18,9 +18,9 @@ import { failedParts, failedText, inlineText, refuseFiles, refuseImages } from '
 type InputItem = Record<string, unknown>
 
 /**
- * Encodes `instructions` and `input`. If the client's wire knows only one kind of operator, its preamble becomes the
- * instructions. System and developer messages of other clients stay in place with their role (R-SYS 2, 3). No item
- * has an id, since this wire refuses ids that it did not create (R-ID).
+ * Encodes `instructions` and `input`. If the client's wire does not distinguish system and developer messages, the
+ * operator's first messages become `instructions`. Messages of other clients stay in place with their role (R-SYS 2,
+ * 3). No item has an id, since this wire refuses ids that it did not create (R-ID).
  */
 export function encodeInput(
   request: InferenceRequest,
@@ -81,7 +81,7 @@ function createTurnEncoder(
         return
       case 'text':
       case 'refusal':
-        // The text is sent as a string. A list of parts would have to look like an answer of this wire, with its ids
+        // The text is sent as a string. In a list of parts, it would need the form and the ids of this wire's answers
         // (ruling T25).
         if (part.text) input.push({ type: 'message', role: 'assistant', content: sent(part.text) })
     }

@@ -6,7 +6,7 @@ import { stringOf } from '../answers/read-answer.ts'
 /** The kinds of blocks that the deltas of an item can become. */
 export type ItemKind = 'text' | 'refusal' | 'reasoning' | 'tool_call'
 
-/** The reported text of an item's parts, for one kind of part. */
+/** The texts of an item's parts that were reported so far, for one kind of block. The key of a text is its part. */
 class ToldParts {
   length = 0
   readonly #texts = new Map<string, string>()
@@ -45,7 +45,7 @@ export class IncomingItem {
   lastPart: string | undefined
   /** Tracks whether a call's arguments are a whole object, from their deltas. */
   readonly shape = createArgumentShape()
-  /** Whole arguments in the item's announcement. They do not count if deltas follow, which repeat them (ruling Y4). */
+  /** The whole arguments in the item's announcement. They count only without deltas, which repeat them (ruling Y4). */
   initial = ''
   /** The text in the start event of the part or call. An equal first delta is a repetition (ruling Y4). */
   begun = ''
@@ -55,7 +55,7 @@ export class IncomingItem {
     this.index = index
   }
 
-  /** The reported parts of one kind. */
+  /** Returns the parts of one kind that were reported so far. */
   toldOf(kind: ItemKind): ToldParts {
     const known = this.told.get(kind)
     if (known) return known
@@ -71,7 +71,7 @@ export class IncomingItem {
  * open, the item is unknown (ruling U7).
  */
 export class IncomingItems {
-  /** The items by type, in order of arrival, and how many of them the terminal event has contained. */
+  /** The items by type, in order of arrival. The terminal event has named the first `named` items of a type. */
   readonly #byType = new Map<string, { items: IncomingItem[]; named: number }>()
   readonly #open = new Set<IncomingItem>()
   readonly #byId = new Map<string, IncomingItem>()
@@ -84,7 +84,7 @@ export class IncomingItems {
 
   /**
    * Finds the item of an event.
-   * @param place the object with its id and index: an event, or the place in the whole output
+   * @param place the event itself, with the id and the index of the item as far as the provider sends them
    * @param type the type of the item
    * @param item the item itself, if the event contains it
    */
@@ -102,13 +102,13 @@ export class IncomingItems {
   }
 
   /**
-   * Finds the item for an entry in the terminal event's output. An item that was never announced is added. If neither
-   * id nor place identifies the item, items of a kind are matched in order of arrival.
+   * Finds the item for an entry in the terminal event's output, by its id or else its place. If both fail, the next
+   * item of the same type without such an entry is taken. If there is no such item, the entry is added as a new item.
    */
   final(place: JsonObject, type: string, item: JsonObject): IncomingItem {
     const atPlace = this.#at(place)
     const isNamed = atPlace?.type === type && !atPlace.isFinal
-    // The place in the whole output may differ from the index in events, so an id is better evidence.
+    // An item's place in the output may differ from its index in earlier events. So its id takes precedence.
     const known = this.#identified({}, type, item)
     const isKnown = known && !known.isFinal
     const found = (isKnown ? known : isNamed ? atPlace : this.#nextOf(type)) ?? this.add(place, type, item)
@@ -128,8 +128,8 @@ export class IncomingItems {
   }
 
   /**
-   * Finds or adds the item of an announcement. A known item is found if its deltas arrived earlier, or if it was
-   * announced before.
+   * Finds the item that an event announces, or adds a new item. The item is known already if its deltas arrived
+   * earlier, or if it was announced before.
    */
   announce(place: JsonObject, type: string, item: JsonObject): IncomingItem | 'several' {
     const known = this.#identified(place, type, item)
@@ -186,7 +186,7 @@ export class IncomingItems {
   }
 
   /**
-   * The item with this id. If several items share the id, the item at the given place counts, or else the last item.
+   * Finds the item by its ids. If several items share an id, the item at the given place counts, or else the last item.
    */
   #identified(place: JsonObject, type: string, item: JsonObject | undefined): IncomingItem | undefined {
     const ids = idsOf(place, item)

@@ -16,8 +16,8 @@ import {
 import type { IncomingItem, ItemKind } from './incoming-items.ts'
 
 /**
- * Reports the items of an answer as blocks. Deltas are reported on arrival. At the end of an item, the text that no
- * delta had is reported.
+ * Reports the items of an answer as blocks. A delta is reported when it arrives. When an item ends, the text that no
+ * delta contained is reported.
  */
 export class ItemTeller {
   readonly #narrator: Narrator
@@ -84,8 +84,8 @@ export class ItemTeller {
     const parts = incoming.toldOf(kind)
     const told = parts.of(part) ?? ''
     if (!whole || whole === told) return
-    // Some servers increase the place with every piece, so text reported for other places may be this text (ruling
-    // U7). An event may also repeat the whole item.
+    // Some servers increase the place with every piece (ruling U7), or repeat the whole item in an event. Then all text
+    // reported for the item so far, under other places, may equal this text.
     if (told === '' && whole.length === parts.length && whole === parts.joined()) return
     if (whole.startsWith(told)) this.write(incoming, kind, part, whole.slice(told.length))
     else this.#narrator.fail(unreadable())
@@ -116,7 +116,7 @@ export class ItemTeller {
     this.#narrator.delta(call.block!, call.shape.rest())
   }
 
-  /** Handles an item that is not translated: media, a provider's own work, or an unknown kind. */
+  /** Handles an item that is not translated: media, the work of a provider's own tool, or an unknown kind. */
   #noteUnknown(item: JsonObject) {
     const type = stringOf(item['type']) ?? ''
     const media = mediaOf(type)
@@ -178,8 +178,8 @@ export class ItemTeller {
       for (const { kind, place, text } of parts) this.write(incoming, kind, place, text)
       return
     }
-    // All text of one kind is reported together, even if parts of the other kind lie between its parts. Missing text
-    // comes last.
+    // Text that no delta had is reported for all text parts first, then for all refusals. So the order of the parts in
+    // the message can be lost.
     for (const kind of ['text', 'refusal'] as const) {
       const ofKind = parts.filter((part) => part.kind === kind)
       this.#writeParts(incoming, kind, ofKind)

@@ -17,7 +17,7 @@ export class MissingMembers {
   #placed = 0
   #lastPlace = 0
   readonly #places = new Map<string, number>()
-  /** The places of items that have a part, of items that lack a part, and of items that have not ended. */
+  /** Items, by `output_index`: `#begun` have a part, `#bare` lack the part that they need, `#open` have not ended. */
   readonly #begun = new Set<number>()
   readonly #bare = new Set<number>()
   readonly #open = new Set<number>()
@@ -67,7 +67,7 @@ export class MissingMembers {
     return `event: ${type}\ndata: ${encodeLatin1(JSON.stringify(event))}\n\n`
   }
 
-  /** Returns the event that must precede this event, or ''. A text needs a part, which some servers never announce. */
+  /** Returns the event that must come first, or ''. A text needs a part, which some servers never announce. */
   before(name: string, patch: JsonPatch): string {
     const isSummary = name.includes('summary')
     const type = `response.${isSummary ? 'reasoning_summary' : 'content'}_part.added`
@@ -94,7 +94,7 @@ export class MissingMembers {
     const add = (member: string, value: number) => {
       if (typeof event[member] !== 'number') values.set(member, `${value}`)
     }
-    // If the first event lacks a number, all events get ours. LiteLLM numbers only a few events, with a separate count.
+    // If the first event has no sequence number, all events get ours. LiteLLM numbers only a few, with another count.
     if (this.#lacksNumbers) values.set('sequence_number', `${this.#numbered++}`)
     if (name.startsWith('response.output_item.') || event['item_id'] !== undefined || hasPart(name)) {
       add('output_index', this.#placeOf(name, event))
@@ -148,8 +148,8 @@ function plainContent(content: unknown): string | undefined {
 export const mayBeForeign = /"content"\s*:\s*(?:["{]|\[\s*(?:"|\{\s*"text"))|"type"\s*:\s*"(?:text|input_text)"/
 
 /**
- * Adds missing members to a message or a reasoning item. Reasoning must have a summary, even an empty one. Some servers
- * give its raw text the type of answer text (LiteLLM); this type is corrected.
+ * Adds missing members to a message or a reasoning item. A reasoning item must have a summary, even an empty one. Some
+ * servers (LiteLLM) mark its raw text as `output_text`, which becomes `reasoning_text`.
  */
 export function fillItem(patch: JsonPatch, path: readonly string[], item: Record<string, unknown>): void {
   if (item['type'] === 'message') {

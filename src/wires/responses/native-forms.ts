@@ -5,8 +5,8 @@ import { objectsOf } from '../answers/read-answer.ts'
 import { isEnded } from './native-json.ts'
 
 /**
- * For each type of part: its text events and the member with the text. Then its part events and the member with its
- * index.
+ * The names for each type of part. The first two are of its text events and their member with the text. The other two
+ * are of its part events and their member with the part's index.
  */
 const partEvents: Record<string, readonly [text: string, member: string, part: string, number: string]> = {
   output_text: ['output_text', 'text', 'content_part', 'content_index'],
@@ -15,15 +15,15 @@ const partEvents: Record<string, readonly [text: string, member: string, part: s
   reasoning_text: ['reasoning_text', 'text', 'content_part', 'content_index'],
 }
 
-/** The events of calls by type, with the member that holds the input. */
+/** For each type of call: the name of its events, and the member with the call's input. */
 const callEvents: Record<string, readonly [name: string, member: string]> = {
   function_call: ['function_call_arguments', 'arguments'],
   custom_tool_call: ['custom_tool_call_input', 'input'],
 }
 
 /**
- * Converts between stream and response. The last event contains the whole response, except that its items may be
- * missing.
+ * Converts a whole response to a stream, and a stream to a whole response. The last event of a stream contains the
+ * response, except that its items may be missing.
  */
 export const responseForms: AnswerForms = {
   unfold(response, body) {

@@ -73,7 +73,7 @@ export function wantedUsage(counters: ResponsesUsage, reported: Record<string, u
   return { ...counters, input_tokens_details: { cached_tokens } }
 }
 
-/** Whether a response's status means that the response has ended. */
+/** Whether the status of a response says that its output is final. A response without a status counts too. */
 export function isEnded(status: unknown): boolean {
   return status === undefined || status === 'completed' || status === 'incomplete'
 }

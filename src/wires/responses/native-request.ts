@@ -54,7 +54,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   }
 }
 
-/** An input without any of these words has neither references nor reasoning, because a reference must have an id. */
+/** An input with a reference or a reasoning item has at least one of these strings. A reference always has an id. */
 const mayRefer = ['reasoning', 'id', 'item_reference'] as const
 
 const unprovenDropped: Loss = { field: 'input', what: 'dropped', why: 'reasoning that the model cannot open' }

@@ -32,7 +32,7 @@ import { callEnd, clientCall, inputDelta, mayLack, SaidCalls } from './said-call
 import { lastSealed } from './sealing.ts'
 import { decodeUsage, encodeUsage } from './usage.ts'
 
-/** Events that contain the whole response object. No other events are edited. */
+/** Events about the state of the whole response. The next two sets have the events that end a response. */
 const lifecycle = new Set(['response.created', 'response.in_progress', 'response.queued'])
 const terminal = new Set(['response.completed', 'response.incomplete'])
 const failed = new Set(['response.failed', 'response.cancelled', 'error'])
@@ -71,7 +71,7 @@ export class ResponsesNativeStream extends NativeStream {
    * previous one.
    */
   #delta = { name: '', isCounted: false, isInput: false }
-  /** Which parts of the last announced item have been counted. */
+  /** Whether the name and the text of the last announced item are already counted as output. */
   #item = { hasName: false, hasText: false }
   readonly #calls = new SaidCalls((place) => mintCallId('call_', this.head, place))
   readonly #unsaid = new UnsaidContents()
@@ -129,7 +129,7 @@ export class ResponsesNativeStream extends NativeStream {
     return this.isHushed ? shown : Math.max(shown, estimateTexts(producedTexts(this.#terminal?.response['output'])))
   }
 
-  /** Reads the last event. It repeats all items, unless the provider omits them there. */
+  /** Reads the items in the last event. If the provider omits the items there, no sealed item is found. */
   override lastSealed(): string | undefined {
     return lastSealed(this.#terminal?.response['output'])
   }
@@ -188,7 +188,7 @@ export class ResponsesNativeStream extends NativeStream {
     return this.#completed(name, named)
   }
 
-  /** Adds missing members to the start or the end of a call (rulings Y3, Y5). */
+  /** Adds missing members to the start and the end event of a call, and to the end event of a message (Y3, Y5). */
   #withCall(name: string, frame: RawFrame): RawFrame {
     const isStart = name === 'response.output_item.added'
     const isItem = isStart || name === 'response.output_item.done'
@@ -220,7 +220,7 @@ export class ResponsesNativeStream extends NativeStream {
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
 
-  /** Adds the members that the provider left out. */
+  /** Adds the members that the provider left out of an event. */
   #completed(name: string, frame: RawFrame): string {
     if (!this.#missing.concerns(name, frame)) return frame
     const patch = this.parse(dataOf(frame) ?? '')

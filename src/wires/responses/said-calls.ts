@@ -9,7 +9,7 @@ import { argumentsIn, argumentsText, isEmptyArguments, stringOf } from '../answe
 type SaidCall = {
   name: string | undefined
   callId: string | undefined
-  /** `initial`: the input in the start event. `raw`: that input and the input in the deltas, as written in frames. */
+  /** `initial`: the input in the start event. `raw`: the input in later events, as written in their frames. */
   initial: string
   raw: string
 }
@@ -23,12 +23,12 @@ export const inputDelta = /^response\.(?:function_call_arguments|custom_tool_cal
 /** Events that end a call's input or an item. */
 export const callEnd = /^response\.(?:function_call_arguments|custom_tool_call_input|output_item)\.done$/
 
-/** The most input kept per stream, in characters. */
+/** The most characters of the calls' input that are kept for one stream. */
 const keptMax = 4 * 1_048_576
 
 /**
- * The calls of a stream. Clients run a call as the end event of its item describes it. SDKs run it as the stream's last
- * event describes it. Some servers omit from both events what the deltas or the start contained (ruling Y5).
+ * The calls of a stream, as its start events and deltas describe them. Some clients read a call in the end event of its
+ * item, and SDKs read it in the stream's last event. Some servers omit parts of the call from both (ruling Y5).
  */
 export class SaidCalls {
   readonly #calls = new Map<string, SaidCall>()
@@ -36,12 +36,12 @@ export class SaidCalls {
   #last: SaidCall | undefined
   #kept = 0
 
-  /** @param mint makes an id for the call at this place, if it has none */
+  /** @param mint makes an id for a call without an id, from the place of the call in the stream */
   constructor(mint: (place: string) => string) {
     this.#mint = mint
   }
 
-  /** Handles the start of a call. @returns the members that its item lacks; empty for any other item */
+  /** Handles the start of an item. @returns the members that the item of a call lacks; empty if the item is no call */
   begin(event: JsonObject): Map<string, string> {
     const item = asObject(event['item']) ?? {}
     if (!(`${item['type']}` in inputMembers) || this.#calls.size > 2 * callsMax) return new Map()
@@ -100,8 +100,8 @@ export class SaidCalls {
   }
 
   /**
-   * Returns the members that are missing or empty in a call of the whole output. @param place the item's place in the
-   * output
+   * Returns the members that are missing or empty in one call of the final output.
+   * @param place the index of the item in that output
    */
   final(item: JsonObject, place: number): Map<string, string> | undefined {
     // The place in the output may differ from the index in events, so an id is better evidence.
@@ -136,7 +136,7 @@ export class SaidCalls {
   }
 }
 
-/** The input received before the end of a call. */
+/** Returns the input of a call as received so far, before its end event. Empty for an unknown call. */
 function saidOf(call: SaidCall | undefined): string {
   return call === undefined ? '' : call.raw === '' ? call.initial : decodeString(call.raw)
 }
@@ -149,12 +149,12 @@ function keysOf(index: unknown, id: unknown): string[] {
   return keys.filter((key) => key !== undefined).map((key) => key.slice(0, keyCharactersMax))
 }
 
-/** Whether an end event of a call or of its input may have missing or empty members. Only such frames are parsed. */
+/** Whether a frame that ends a call seems to lack input or, with `isItem`, name or id. Only such frames are parsed. */
 export function mayLack(frame: string, isItem: boolean): boolean {
   return !input.test(frame) || (isItem && !(namedCall.test(frame) && idOfCall.test(frame)))
 }
 
-/** Whether an item is a call that the client runs. */
+/** Matches an item that is a call for the client to run. */
 export const clientCall = /"type"\s*:\s*"(?:function_call|custom_tool_call)"/
 const namedCall = /"name"\s*:\s*"\s*[^"\s]/
 const idOfCall = /"call_id"\s*:\s*"[^"]/

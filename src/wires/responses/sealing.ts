@@ -7,7 +7,7 @@ import type { Sealing } from '../wire.ts'
 
 const member = 'encrypted_content'
 
-/** Reasoning and compactions in the history. Only the provider account that made them can open them (ruling U13). */
+/** Finds and removes sealed reasoning and compactions. Only the provider account that made them opens them (U13). */
 export const sealing: Sealing = { mayBeIn, remove, lastIn }
 
 function mayBeIn(body: Buffer): boolean {

@@ -17,7 +17,7 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageRe
     reasoning: outputDetails?.['reasoning_tokens'],
     total: usage['total_tokens'],
     excludesReasoning: quirk === 'excl_reasoning',
-    // Zeros count, since the continuation of a programmatic call reports them.
+    // Counters of 0 are accepted, because the continuation of a programmatic tool call reports them.
     zerosCount: true,
   })
   return noteCost(noteService(withCalls(report, usage), usage), usage)

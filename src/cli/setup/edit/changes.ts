@@ -9,8 +9,8 @@ export type ValueChange = { place: ValuePath; value: unknown }
 
 type Wishes = {
   /**
-   * The key that identifies a list's entries, by the list's path (`a.b`). Lists that are missing here are replaced
-   * whole.
+   * For each list, by its path (`a.b`): the key that identifies an entry of the list. Lists that are missing here are
+   * replaced whole.
    */
   lists?: Readonly<Record<string, string>>
   /** Paths that are removed, except those that `ours` contains. */
