@@ -29,6 +29,46 @@ test('every link of a page leads to a file', () => {
   )
 })
 
+test('every anchor of a link to a page leads to a heading', () => {
+  // Entries of the change log keep the links of their release.
+  const wrong = pages
+    .filter((page) => page !== 'CHANGELOG.md')
+    .flatMap((page) => {
+      const links = withoutCode(read(page)).matchAll(/\]\(([^)#\s:]*)#([^)\s]+)\)/g)
+      return [...links].flatMap(([, path = '', anchor = '']) => {
+        const target = path === '' ? page : join(dirname(page), path)
+        return !target.endsWith('.md') || anchorsOf(target).has(anchor) ? [] : [`${page}: ${path}#${anchor}`]
+      })
+    })
+  assert.deepEqual(wrong, [])
+})
+
+const anchorsByPage = new Map<string, ReadonlySet<string>>()
+
+/** Returns the anchors that a renderer gives the headings of a page. A heading that occurs again gets a number. */
+function anchorsOf(page: string): ReadonlySet<string> {
+  const known = anchorsByPage.get(page)
+  if (known) return known
+  const anchors = new Set<string>()
+  anchorsByPage.set(page, anchors)
+  for (const [, heading = ''] of withoutCode(read(page)).matchAll(/^#+ (.+)$/gm)) {
+    const text = heading.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase()
+    const anchor = text.replace(/[^\p{L}\p{M}\p{N}\p{Pc} -]/gu, '').replaceAll(' ', '-')
+    let name = anchor
+    for (let count = 1; anchors.has(name); count++) name = `${anchor}-${count}`
+    anchors.add(name)
+  }
+  return anchors
+}
+
+function withoutCode(text: string): string {
+  return text.replace(/^```[\s\S]*?^```$/gm, '')
+}
+
+function read(page: string): string {
+  return readFileSync(join(root, page), 'utf8')
+}
+
 test('every file that a page names exists', () => {
   assert.deepEqual(
     pages.flatMap((page) => lost(page, named, '')),
@@ -37,8 +77,7 @@ test('every file that a page names exists', () => {
 })
 
 function lost(page: string, pattern: RegExp, from: string): string[] {
-  const text = readFileSync(join(root, page), 'utf8')
-  return [...text.matchAll(pattern)]
+  return [...read(page).matchAll(pattern)]
     .filter(([, path = '']) => !existsSync(join(root, from, path)))
     .map(([, path]) => `${page}: ${path}`)
 }
@@ -51,15 +90,15 @@ const defaults = readDefaults('', jsonSchema())
 
 test('a default that a page repeats is that of the schema', () => {
   const wrong = pages.flatMap((page) =>
-    [
-      ...readFileSync(join(root, page), 'utf8').matchAll(/`([a-z_.]+)`\s+\((\d[\d,. ]*\d|\d)(?:\s?(ms|s|m|h)\b)?/g),
-    ].flatMap(([said, key = '', number = '', unit = '']) => {
-      const known = [...defaults].filter(
-        ([path, fallback]) => (path === key || path.endsWith(`.${key}`)) && /^\d/.test(fallback),
-      )
-      const value = number.replace(/[, ]/g, '') + unit
-      return known.length === 0 || known.some(([, fallback]) => fallback === value) ? [] : [`${page}: ${said})`]
-    }),
+    [...read(page).matchAll(/`([a-z_.]+)`\s+\((\d[\d,. ]*\d|\d)(?:\s?(ms|s|m|h)\b)?/g)].flatMap(
+      ([said, key = '', number = '', unit = '']) => {
+        const known = [...defaults].filter(
+          ([path, fallback]) => (path === key || path.endsWith(`.${key}`)) && /^\d/.test(fallback),
+        )
+        const value = number.replace(/[, ]/g, '') + unit
+        return known.length === 0 || known.some(([, fallback]) => fallback === value) ? [] : [`${page}: ${said})`]
+      },
+    ),
   )
   assert.deepEqual(wrong, [])
 })
@@ -79,7 +118,7 @@ test('the pages name these defaults by their keys', () => {
     'docs/faults.md': ['headers', 'body', 'write_stall', 'idle', 'progress', 'requests_per_minute', 'connections_max'],
   }
   const silent = Object.entries(told).flatMap(([page, keys]) => {
-    const text = readFileSync(join(root, page), 'utf8')
+    const text = read(page)
     return keys
       .filter((key) => !new RegExp(`\`(?:\\w+\\.)?${key}\`\\s+\\(\\d`).test(text))
       .map((key) => `${page}: ${key}`)
@@ -88,10 +127,10 @@ test('the pages name these defaults by their keys', () => {
 })
 
 test('the pages name the addresses that the server listens on, and the unit waits as long as a drain', () => {
-  const readme = readFileSync(join(root, 'README.md'), 'utf8')
+  const readme = read('README.md')
   const listeners = [defaults.get('listen'), defaults.get('admin_listen')]
   for (const [address] of readme.matchAll(/127\.0\.0\.1:\d+/g)) assert.ok(listeners.includes(address), address)
-  const [, seconds] = /^TimeoutStopSec=(\d+)$/m.exec(readFileSync(join(root, 'docs/operating.md'), 'utf8'))!
+  const [, seconds] = /^TimeoutStopSec=(\d+)$/m.exec(read('docs/operating.md'))!
   const drain = ['drain_delay', 'drain_deadline'].map((key) => Number.parseInt(defaults.get(`timeouts.${key}`)!, 10))
   assert.ok(Number(seconds) >= drain[0]! + drain[1]! + 5)
 })
@@ -113,7 +152,7 @@ function readDefaults(path: string, node: SchemaNode): Map<string, string> {
 }
 
 test('the index of decisions lists each of them once', () => {
-  const index = readFileSync(join(root, 'docs/decisions/README.md'), 'utf8')
+  const index = read('docs/decisions/README.md')
   const listed = [...index.matchAll(/\]\((\d{4}-[\w-]+\.md)\)/g)].map(([, file]) => file!)
   const there = globSync('[0-9]*.md', { cwd: join(root, 'docs/decisions') })
   assert.deepEqual(listed.toSorted(), there.toSorted())
