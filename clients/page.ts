@@ -16,7 +16,7 @@ export function writePage({ cells: found, stories }: Results, isCut: boolean): s
 This page shows which agents and SDKs work with the gateway. These programs are unpatched, come from npm, PyPI and Go's modules,
 and use the settings that \`triwire setup\` prints for them. \`npm run test:clients\` runs all of them
 ${isCut ? 'in a network with only a loopback interface' : 'with telemetry off'}, and the simulator plays the model. Each cell of the
-tables shows the last run of the client's version in its row.
+tables shows the last run with the client version that the row names.
 
 **Agents** do one task of four turns. The agent writes two files in parallel, reads them with a command, reads a file with its
 own tool, and answers. The tools really run. A cell passes under these conditions:
@@ -37,7 +37,7 @@ The agents then repeat the task with a model that [fails once](#when-the-model-f
 - an abort by the client, which must end the model's stream;
 - the program that \`triwire setup\` prints.
 
-The SDKs of Python and Go also run with a model that fails once, and with a model that cuts its stream.
+The SDKs of Python and Go run two more cases: the model fails once, and the model cuts its stream.
 
 In every cell, each answer is checked against the types of its wire. The usage that the client received must equal the usage in the ledger, to the token.
 
@@ -47,10 +47,10 @@ Each cell has two figures:
   written to cache, and 15 for output.
 - **Cached** is the share of the input that was read from cache. A model of the messages wire caches only content that the
   request marks. If client and model use the same wire, the client must mark the content. Otherwise the gateway marks it if the
-  request has a conversation key, tools or an earlier answer (T5). So a client of the messages wire has 0 % with a messages
-  model if the client marks nothing. A run of one request has 0 % too.
+  request has a conversation key, tools or an earlier answer (T5). So a client of the messages wire that marks nothing has
+  0 % with a messages model. A run of one request has 0 % too.
 
-One client shows other figures than it received. LangChain JS (\`@langchain/anthropic\` 1.5) ignores the input in
+One client does not show the figures that it received. LangChain JS (\`@langchain/anthropic\` 1.5) ignores the input in
 \`message_delta\` on the messages wire. So its \`usage_metadata\` of a streamed answer has the input of \`message_start\` and no
 cached tokens. If the model speaks another wire, that input is an estimate (T1). The figures in the stream itself are right, and
 so are the figures that LangChain shows for JSON answers.
@@ -63,15 +63,15 @@ translated models for reasoning only in the first turn of a conversation. The th
 ## When the model fails once
 
 In these runs the model first fails once, and then answers correctly. It fails with 429 and \`retry-after: 1\`, with 529 or with
-500, or it cuts its stream in a text or after the arguments of a tool call. A cell names the wires of the models with which the
-agent completed its task. "all" means all three wires. If no cell of a row names a wire, that wire was not tried.
+500, or it cuts its stream in a text or after the arguments of a tool call. A cell names the model wires on which the agent
+completed its task. "all" means all three wires. If no cell of a row names a wire, that wire was not tried.
 
-No agent may run a tool call that was cut. But one agent runs such a call even without a gateway. Two agents of one family run
-it on chat, even if the gateway passes on the model's bytes unchanged.
+No agent may run a tool call that was cut. But one agent does so even if it calls the model directly. Two other agents,
+which are of one family, do so on chat, even if the gateway passes on the model's bytes unchanged.
 
 ${afterTable(cells)}
 
-Further tests. Each line begins with the rule that the test checks:
+The following lines are results of further tests. Each line begins with the rule that the test checks:
 
 ${stories.map(tell).join('\n')}
 
@@ -80,7 +80,8 @@ ${failed.length === 0 ? '' : `## What failed\n\n${failed.flatMap(reasons).join('
 }## What does not run offline
 
 - Claude Code's web search and web fetch, Codex's hosted web search, and Copilot's GitHub tools are services of the vendors.
-  \`triwire setup\` switches off the search of Codex, because a model on another wire than Codex refuses it (400, \`tools\`).
+  \`triwire setup\` switches off the hosted search of Codex, because the gateway refuses it if the model uses another wire
+  (400, \`tools\`).
 - The title that Claude Code requests from the small model needs a terminal, which the suite does not have.
 ${unproven(cells)}
 ## How to run it
@@ -88,7 +89,7 @@ ${unproven(cells)}
 \`npm run test:clients\` installs the pinned versions and runs everything, which takes more than an hour. Arguments after \`--\` limit it:
 
 - \`agents\`, \`sdks\`, \`python\`, \`go\`, \`stories\` or the name of a client runs only that part;
-- one or two wires after the name limit the client's wire and the model's wire.
+- after the name, a first wire selects the client's wire, and a second wire selects the model's wire.
 
 To try another version, change one line in \`clients/package.json\`, \`clients/python\` or \`clients/go/go.mod\`. Then install
 and run. CONTRIBUTING.md describes how to run this in a CI. `

@@ -84,7 +84,9 @@ async function attempt(
     const failures = [
       ...findRun(agent, ran, token),
       ...findFiles({ [first]: `one ${token}`, [second]: 'two' }),
-      ...(existsSync(join(work, halfFile)) ? [`ran a tool call that was cut: ${halfFile} exists`] : []),
+      ...(existsSync(join(work, halfFile))
+        ? [`the agent ran a tool call that was cut: the file ${halfFile} exists`]
+        : []),
       ...findUpstream(place, agent, clientWire, modelWire, token, failing.length > 0),
       ...violations,
       ...findWrongUsage(place),

@@ -35,7 +35,7 @@ const plots: readonly Plot[] = [
     },
   },
   {
-    name: 'T6 Codex with hosted search on a translated model gets an error that names the setting to change',
+    name: 'T6 if Codex uses hosted search with a model on another wire, the error names the setting to change',
     client: 'codex',
     modelWire: 'chat',
     args: ['-c', 'web_search="live"'],

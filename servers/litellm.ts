@@ -39,8 +39,8 @@ export async function prepareLiteLlm(folder: string, behind: ModelServer): Promi
   return {
     name: 'LiteLLM',
     version: /^litellm==(\S+)/m.exec(readFileSync(pins, 'utf8'))![1]!,
-    about: `LiteLLM's proxy is from PyPI. The proxy has a master key and no database, and its model is the ${behind.name} above. It sends every request
-on the chat wire (\`hosted_vllm/…\` with \`use_chat_completions_api\`). So answers on messages and responses are LiteLLM's translations.`,
+    about: `LiteLLM's proxy is from PyPI. The proxy has a master key and no database. Its model runs on the ${behind.name} that is described above. The proxy
+sends every request on the chat wire (\`hosted_vllm/…\` with \`use_chat_completions_api\`). So answers on messages and responses are LiteLLM's translations.`,
     url,
     key,
     // The server behind it does not know a named choice.

@@ -48,18 +48,19 @@ This page shows how self-hosted model servers behave as upstreams of the gateway
 ## How to declare a model server
 
 - **Wire** (API format): set \`wire: chat\`, even if the server also offers other wires. A server's own messages and responses wires
-  have more faults than the gateway's translation to the server's chat wire. In the tables, nearly every fault of a server (\`own\`)
-  is in the columns of messages and responses.
+  have more faults than the gateway's translation to the server's chat wire. The tables mark a fault of a server as \`own\`. Nearly all
+  such faults are in the columns of messages and responses.
 - **Profile**: set \`profile\` to \`vllm\`, \`llama-cpp\`, \`litellm\` or \`ollama\` ([the table](configuration.md)). For a text-only model, use
   \`{ extends: vllm, images: false }\`. An image is then refused before it is sent.
 - **Output cap**: set \`max_output_tokens\` below the context that the server gives one request (\`--max-model-len\` of vLLM,
   \`-c\` ÷ \`-np\` of llama.cpp). vLLM refuses a larger cap. The prompt must fit into the same context, so leave room for the prompt.
 - **vLLM**: start it with \`--enable-auto-tool-choice --tool-call-parser <parser>\`, or it refuses every request with tools.
   vLLM reports cached tokens only with \`--enable-prompt-tokens-details\`. See \`examples/vllm.yaml\`.
-- **LiteLLM in front of a server**: use \`{ extends: litellm, … }\` and list what that server supports. For example, llama.cpp
-  does not support a tool choice that names a tool, so write \`tool_choice: [auto, none, required]\`. LiteLLM passes on
-  a request for reasoning if its configuration names the model \`hosted_vllm/…\`. If the name is \`openai/…\`, LiteLLM refuses such a
-  request on messages and responses with 400, unless the model's \`model_info\` has \`supports_reasoning: true\`.
+- **LiteLLM in front of a server**: use \`{ extends: litellm, … }\`. In place of \`…\`, write settings that say what that
+  server supports. For example, llama.cpp does not support a tool choice that names a tool, so write
+  \`tool_choice: [auto, none, required]\`. LiteLLM passes on a request for reasoning if LiteLLM's own configuration names the
+  model \`hosted_vllm/…\`. If the name is \`openai/…\`, LiteLLM refuses such a request on messages and responses with 400, unless
+  the model's \`model_info\` has \`supports_reasoning: true\`.
 - **Reasoning**: with these profiles, a client can switch off the reasoning of the server. Without a profile, the gateway does not
   pass on this setting. The server then still reasons, and the client pays for reasoning that it does not see.
 
@@ -86,7 +87,7 @@ ${servers.join('')}## Measured behaviour of other servers
 | vLLM 0.32.0 | It accepts at most 4 stop sequences on chat and messages, and answers 400 to more (the profile sets \`max_stops\`). It enforces a tool's schema only if \`strict\` is true. It accepts \`reasoning_effort: none\` on chat, \`thinking: disabled\` on messages, and \`reasoning.effort\` on responses. Its error messages name the model |
 | Ollama 0.17.4 | It uses one index for two blocks on messages (thinking, then a call) and for two items on responses. On chat, it ignores \`max_completion_tokens\` and every tool choice. On responses, it reports a cut answer as complete. It shortens over-long prompts without an error |
 
-Both servers accept fields that they do not know.
+vLLM and Ollama accept fields that they do not know.
 
 ## How to run it
 
@@ -96,7 +97,7 @@ Both servers accept fields that they do not know.
   checks their signatures like apt. The packages are unpacked into \`.servers\`, or into the folder that \`TRIWIRE_SERVERS_DIR\` names.
 - **LiteLLM**: the packages come from PyPI, in the versions of \`servers/litellm.txt\`. They go into a Python environment in the
   same folder (770 MB).
-- **The system**: nothing is installed on it.
+- **The machine's own system**: the script installs nothing into it.
 - **One server**: add its name, as in \`npm run test:servers -- llama.cpp\` (three minutes).
 - **No download**: if a download fails, the run prints \`SKIPPED\`, leaves that server's part of the page as it is, and exits with code 0.
 - **CI**: \`.ci/servers\` is a separate step. Debian's unstable release changes often, and these

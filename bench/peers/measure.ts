@@ -119,7 +119,7 @@ function tellLate(row: Workload, figures: ReadonlyMap<string, Figures>, tell: (t
     const times = tookMs / pace
     if (times > lateMax)
       tell(
-        `${row.name}: ${name} took ${times.toFixed(1)} times as long as the bare pipe, so pieces of its streams were joined.`,
+        `${row.name}: ${name} took ${times.toFixed(1)} times as long as the bare pipe for each stream, so some pieces of its streams were joined.`,
       )
   }
 }
@@ -192,5 +192,5 @@ function tellAbout({ limits, rounds }: PeersOptions): string {
   const [core] = cpus()
   return `Measured on ${new Date().toISOString().slice(0, 10)}: ${cpus().length} cores (${core?.model.trim()}), Linux ${release()}, \
 Node ${process.versions.node}${nginx ? `, nginx ${nginx}` : ''}. Medians of ${rounds} rounds of ${limits.take} s, after a warm-up of \
-up to ${limits.heat} s. Each round of a stream measures at least one set of streams from beginning to end.`
+up to ${limits.heat} s. In each round with streams, at least one whole set of streams is measured from beginning to end.`
 }

@@ -99,7 +99,7 @@ export const peers: readonly Peer[] = [
       // Not every registry has the versions that the package itself asks for.
       overrides: { '@hono/node-server': '1.13.5', hono: '4.9.7' },
     },
-    has: 'checks no key: provider, address and key come with each request; its console is off',
+    has: 'checks no key, because provider, address and key come with each request; its console is off',
     model: 'upstream-model',
     start: ({ home, port }) => ({
       command: [

@@ -2,11 +2,11 @@
 export const refused: readonly { name: string; why: string }[] = [
   {
     name: 'Bifrost (Go)',
-    why: 'the Go module proxy refuses its modules (`github.com/maximhq/bifrost/transports` and `core`, 403). The npm package `@maximhq/bifrost` contains no program, and downloads it.',
+    why: 'the Go module proxy refuses its modules (`github.com/maximhq/bifrost/transports` and `core`, 403). The npm package `@maximhq/bifrost` does not contain the program, but downloads it.',
   },
   {
     name: 'agentgateway (Rust)',
-    why: 'there is no crate of it, and the PyPI package with this name is a different program.',
+    why: 'crates.io has no crate of it, and the PyPI package with this name is a different program.',
   },
   { name: 'new-api (Go)', why: 'the Go module proxy refuses both of its module paths (403).' },
   { name: 'one-api (Go)', why: 'the Go module proxy refuses `github.com/songquanpeng/one-api` (403).' },

@@ -17,7 +17,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * sign in with a token or a key: the answer sets a cookie that replaces it in further requests
+         * sign in with a token or a key: the answer sets a cookie that further requests send instead of the token or key
          * @description Anyone may use this operation.
          */
         post: operations["session.create"];
@@ -267,7 +267,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * explain the answer to a request of all people of the account: usage, credits, the reason for a refusal, and what to do about it
+         * explain the answer to a request of any person of the account: usage, credits, the reason for a refusal, and what to do about it
          * @description People with the role `lead` may use this operation.
          */
         get: operations["people.explain"];
@@ -473,7 +473,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * change the label or the expiry of one key; the other limits change for this key and the keys before and after it in its rotation
+         * change the label or the expiry of one key; other limits also change for the earlier and later keys of the same rotation
          * @description Operators with the role `admin` may use this operation.
          */
         patch: operations["key.update"];
@@ -581,7 +581,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * change the name, external id, e-mail address or account of a person, or the limits of all their keys together
+         * change the name, external id, e-mail address or account of a person, or the limits that apply to all their keys together
          * @description Operators with the role `admin` may use this operation.
          */
         patch: operations["person.update"];
@@ -715,7 +715,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * sum entries: the credits that were billed and added, and the tokens
+         * sum entries: the credits that were billed, the credits that were added, and the tokens
          * @description All operators may use this operation.
          */
         get: operations["ledger.totals"];
@@ -917,7 +917,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * confirm that the clock which dates ledger entries is right, if the gateway doubts it; this is valid until the clock jumps again
+         * confirm that the clock which dates ledger entries is right, if the gateway doubts it; the confirmation is valid until the clock jumps again
          * @description Operators with the role `admin` may use this operation.
          */
         post: operations["clock.confirm"];
@@ -955,7 +955,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * show the state of each upstream account; for an account that is not used, also the cause and how long
+         * show the state of each upstream account; if an account is not used, also show why and for how long
          * @description Operators with the role `viewer` or `admin` may use this operation.
          */
         get: operations["upstream.list"];
@@ -1077,7 +1077,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * send a request for an account without a key; the answer and its errors have the form of the wire
+         * send a request that an account pays for, without a key of the account; the answer and its errors have the form of the wire
          * @description Operators with the role `admin` may use this operation.
          */
         post: operations["playground"];

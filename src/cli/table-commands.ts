@@ -14,7 +14,7 @@ export const tableCommands: Readonly<Record<string, string>> = {
   status: 'show the state of the server: version, readiness, ledger and load',
   needs: 'list what an operator should do now, the most urgent first',
   clock: 'the clock that dates entries: confirm that it is right, if the gateway doubts it',
-  upstreams: 'show the state of each upstream account; for an account that is not used, also the cause and how long',
+  upstreams: 'show the state of each upstream account; if an account is not used, also show why and for how long',
   upstream: 'an upstream of the running server: retry it, disable it, enable it again',
   requests:
     'list the last requests, including failed ones; older requests come from the ledger, which has only billed requests',

@@ -208,7 +208,7 @@ export const ledgerOperations = [
     id: 'ledger.totals',
     role: 'reader',
     output: totalShape,
-    text: 'sum entries: the credits that were billed and added, and the tokens',
+    text: 'sum entries: the credits that were billed, the credits that were added, and the tokens',
     tell: toTotal,
     amounts: ['billed', 'credited'],
   }),

@@ -172,7 +172,7 @@ export const personOperations = [
     input: z.strictObject({ person, ...fields }),
     output: personShape,
     problems: ['not_found', 'conflict'],
-    text: 'change the name, external id, e-mail address or account of a person, or the limits of all their keys together',
+    text: 'change the name, external id, e-mail address or account of a person, or the limits that apply to all their keys together',
     cli: [{ command: 'person set', arguments: ['person'], options: { name: '--name <text>', ...options } }],
     run: async (context, { person, ...asked }) =>
       one(await context.books.updatePerson(person, wishesOf(asked)), context),

@@ -40,7 +40,7 @@ export const sessionOperations = [
       expires: field.when,
     }),
     problems: ['unauthenticated', 'rate_limited'],
-    text: 'sign in with a token or a key: the answer sets a cookie that replaces it in further requests',
+    text: 'sign in with a token or a key: the answer sets a cookie that further requests send instead of the token or key',
     async run({ books, isForOwners, running }, { token }) {
       const digest = digestOf(token.trim(), running.hasForeignKeys())
       const whose = digest === undefined ? undefined : await books.findPrincipal(digest, 'bearer')

@@ -33,7 +33,7 @@ export const workbenchOperations = [
     output: z.unknown(),
     media: ['application/json', 'text/event-stream'],
     problems: ['not_found'],
-    text: 'send a request for an account without a key; the answer and its errors have the form of the wire',
+    text: 'send a request that an account pays for, without a key of the account; the answer and its errors have the form of the wire',
     async run({ books, running, requestId }, { account, wire, body }) {
       const { id, name, state } = await books.findAccount(account)
       const after = { request: requestId, wire, model: modelOf(body, running.listModels()) }
