@@ -56,7 +56,7 @@ async function copy(text: string): Promise<void> {
 /** Code with a button that copies it. */
 export function Code({ text, label, onCopied }: { text: string; label: string; onCopied?: () => void }) {
   return (
-    <div class="code">
+    <div class="snippet">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling area must be reachable without a mouse */}
       <section tabIndex={0} aria-label={label}>
         <pre>{text}</pre>

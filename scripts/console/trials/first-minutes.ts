@@ -37,7 +37,7 @@ export const firstMinutesTrials: readonly Trial[] = [
       await page.click('.first-steps >> text=Set up an agent')
       await page.waitForSelector('.choices a')
       await page.click('.choices a >> nth=0')
-      await page.click('.code button >> nth=0')
+      await page.click('.snippet button >> nth=0')
       await visit(view, rig, '')
       await page.waitForSelector('.first-steps >> text=4 of 4')
       await page.click('.first-steps >> text=Dismiss')

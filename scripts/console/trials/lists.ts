@@ -143,6 +143,21 @@ const keyTrial: Trial = {
   }),
 }
 
+/**
+ * The baselines of the visible headings in px, for each table. An empty inline block without height stands on the
+ * baseline of its line.
+ */
+const baselinesOfHeads = `[...document.querySelectorAll('table thead tr')].map((row) =>
+  [...row.querySelectorAll('th')].flatMap((head) => {
+    if (head.innerText.trim() === '' || head.querySelector('.offscreen')) return []
+    const mark = document.createElement('span')
+    mark.style.display = 'inline-block'
+    ;(head.querySelector('button') ?? head).prepend(mark)
+    const { bottom } = mark.getBoundingClientRect()
+    mark.remove()
+    return [Math.round(bottom)]
+  }))`
+
 const headingTrial: Trial = {
   name: 'lists: on every page each heading of a table sorts its rows, and says so',
   async run() {
@@ -166,6 +181,8 @@ const headingTrial: Trial = {
       const heads = page.locator('table thead th')
       const count = await heads.count()
       assert.ok(count > 0, path)
+      for (const lines of await page.evaluate<number[][]>(baselinesOfHeads))
+        assert.equal(new Set(lines).size, 1, `${path}: the baselines of the headings are at ${lines}`)
       for (let at = 0; at < count; at++) {
         const head = heads.nth(at)
         const name = await head.innerText()
