@@ -85,12 +85,22 @@ export function formatRows(columns: readonly string[], rows: readonly object[]):
   return formatTable(columns, cells)
 }
 
-/** Formats fields as lines with a name and a value. */
+/** Formats fields as lines with a name and a value. A dash stands for a missing value. */
 export function formatFields(fields: Record<string, unknown>): string {
   const width = Math.max(...Object.keys(fields).map((name) => name.length))
   return Object.entries(fields)
-    .map(([name, value]) => `${name.padEnd(width)}  ${typeof value === 'object' ? JSON.stringify(value) : value}`)
+    .map(([name, value]) => `${name.padEnd(width)}  ${formatValue(value)}`)
     .join('\n')
+}
+
+/** Formats a value as `--labels` and `--models` take it, such as `team=core,project=apollo`. */
+function formatValue(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return `${value ?? '-'}`
+  const inner = (one: unknown) => (typeof one === 'object' && one !== null ? `(${formatValue(one)})` : formatValue(one))
+  const parts = Array.isArray(value)
+    ? value.map(inner)
+    : Object.entries(value).map(([name, one]) => `${name}=${inner(one)}`)
+  return parts.join(',') || '-'
 }
 
 /** Shows progress in one line if stderr is a terminal. */

@@ -68,7 +68,7 @@ const steered: PrintRule = { text: ({ items }: { items: UpstreamState[] }) => fo
 
 const person: PrintRule = {
   text: ({ budget, ...row }: PersonDetails) =>
-    formatFields(shown({ ...row, ...(budget && { ...sayBudget(budget), renews_at: budget.renews_at }) })),
+    formatFields({ ...row, ...(budget && { ...sayBudget(budget), renews_at: budget.renews_at }) }),
 }
 
 const said: Record<string, PrintRule> = {
@@ -103,6 +103,7 @@ const said: Record<string, PrintRule> = {
   'person.show': person,
   'person.update': person,
   'person.link': person,
+  'person.sign_out': person,
   'person.create': { text: ({ id }: { id: string }) => id },
   'person.import': {
     text: ({ created, changed, unchanged }: Record<string, number>) =>
@@ -238,18 +239,13 @@ function sayAccount({ budget, rpm, warn, grant, ...row }: AccountDetails): strin
   return formatFields(Object.fromEntries(known))
 }
 
-/** Replaces missing values with a dash, as in tables. */
-function shown(fields: PrintedRow): PrintedRow {
-  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, value ?? '-']))
-}
-
 /** Formats the fields of a key. */
 function sayKey({ budget, person_budget, ...row }: KeyAnswer): string {
   const { held, renews_at } = budget ?? {}
   const { budget: ofPerson, spent: byPerson } = sayBudget(person_budget)
   const person = person_budget && { person_budget: ofPerson, person_spent: byPerson }
   const own = sayBounds({ ...row, budget } as KeyAnswer)
-  return formatFields(shown({ ...row, ...own, ...(budget && { held, renews_at }), ...person }))
+  return formatFields({ ...row, ...own, ...(budget && { held, renews_at }), ...person })
 }
 
 function table(...columns: readonly string[]): (rows: readonly PrintedRow[]) => string {

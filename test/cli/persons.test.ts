@@ -105,7 +105,8 @@ test('Y20 limits of a person are set, listed, imported from a list, shown with t
   const shown = (await json('person', 'show', 'Ada')) as Record<string, unknown>
   const { credits, per, spent, held } = shown['budget'] as Record<string, string>
   assert.deepEqual([credits, per, spent, held, shown['rpm']], ['50', 'month', '0', '0', 60])
-  assert.match((await ask('person', 'show', id!)).stdout, /budget +50\/month\n.*spent +0\n/s)
+  for (const command of ['show', 'sign-out'])
+    assert.match((await ask('person', command, id!)).stdout, /budget +50\/month\n.*spent +0\n/s, command)
   const { id: keyId } = await json('key', 'create', 'acme', '--person', id!)
   const key = (await json('key', 'show', keyId!)) as Record<string, unknown>
   assert.deepEqual(
