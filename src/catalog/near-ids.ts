@@ -28,6 +28,14 @@ export function didYouMean(asked: string, ids: Iterable<string>): string | undef
   return near.length > 0 ? `did you mean ${near.join(' or ')}?` : undefined
 }
 
+const listedMax = 5
+
+/** Writes the first five ids of a list, and how many more there are. */
+export function writeFirst(ids: readonly string[]): string {
+  const more = ids.length - listedMax
+  return ids.slice(0, listedMax).join(', ') + (more > 0 ? ` and ${more} more` : '')
+}
+
 /** Returns an id without the parts that people omit, add or spell differently. */
 function essenceOf(id: string): string {
   const name = id.slice(id.lastIndexOf('/') + 1).toLowerCase()

@@ -4,6 +4,7 @@ import { zoneOffset } from '../accounts/calendar.ts'
 import { mayUse } from '../accounts/key-bounds.ts'
 import { asObject } from '../bytes/json.ts'
 import type { Model } from '../catalog/model.ts'
+import { writeFirst } from '../catalog/near-ids.ts'
 import { wiresOfProfileKey } from '../catalog/profile.ts'
 import { modelsOf, warnOfChains } from './chains.ts'
 import { readClientUrl } from './client-url.ts'
@@ -321,13 +322,10 @@ function warnOfCalls({ catalog, calendars }: ConfigFile): ConfigWarning[] {
     isSilentOfCalls(readModel(entry, { calendars })) ? [{ id: entry.id, index }] : [],
   )
   if (silent.length === 0) return []
-  const ids = silent.slice(0, idsMax).map(({ id }) => id)
-  const rest = silent.length > idsMax ? ` and ${silent.length - idsMax} more` : ''
-  const message = `lets calls of the provider's own tools (web search and others) pass without a price for ${ids.join(', ')}${rest}: give them one by \`prices.calls\`, or set \`hosted_tools: refuse\``
+  const ids = writeFirst(silent.map(({ id }) => id))
+  const message = `lets calls of the provider's own tools (web search and others) pass without a price for ${ids}: give them one by \`prices.calls\`, or set \`hosted_tools: refuse\``
   return [{ path: ['catalog', 'models', silent[0]!.index], message }]
 }
-
-const idsMax = 5
 
 function isSilentOfCalls({ routes, hostedTools, prices }: Model): boolean {
   return (

@@ -14,6 +14,7 @@ import { digestKey, digestOfHex, mayHoldKey, withoutKeys } from '../../accounts/
 import { isPersonField } from '../../accounts/person-rules.ts'
 import { isShownWhole } from '../../accounts/shown-text.ts'
 import { asObject } from '../../bytes/json.ts'
+import { writeFirst } from '../../catalog/near-ids.ts'
 import { rateMax } from '../../operations/fields.ts'
 import type { ImportedSetting } from './import-report.ts'
 import { type DumpRow, isTrue, type LitellmDump, memberOf } from './litellm-dump.ts'
@@ -121,10 +122,10 @@ class KeysPlanning {
     const free = [...this.#accounts.values()].filter(({ bounds }) => bounds.requestsPerMinute === undefined)
     if (free.length > 0) this.#notes.add(noteOfRates(free.map(({ name }) => name)))
     for (const [field, owners] of this.#leftFields)
-      this.#settings.push({ setting: `${field} of ${firstOf(owners)}`, fate: 'left', why: leftFields[field]! })
+      this.#settings.push({ setting: `${field} of ${writeFirst(owners)}`, fate: 'left', why: leftFields[field]! })
     for (const [name, owners] of this.#leftMetadata)
       this.#settings.push({
-        setting: `metadata ${name} of ${firstOf(owners)}`,
+        setting: `metadata ${name} of ${writeFirst(owners)}`,
         fate: 'left',
         why: `metadata has ${metadataMax} names at most, with short texts that hold no key`,
       })
@@ -377,14 +378,6 @@ export function noteOfRates(names: readonly string[]): string {
   const which =
     names.length === 1 ? `the account ${names[0]}` : `each of ${names.length} accounts, such as ${names[0]},`
   return `${which} may make as many requests a minute as limits.requests_per_minute says, with all its keys: 300 if it is not set. For more: triwire account set NAME --rpm 3000`
-}
-
-/** The most keys, teams or users that one entry of the report names. The others are only counted. */
-const namedMax = 5
-
-function firstOf(owners: readonly string[]): string {
-  const more = owners.length - namedMax
-  return owners.slice(0, namedMax).join(', ') + (more > 0 ? ` and ${more} more` : '')
 }
 
 function push(lists: Map<string, string[]>, name: string, owner: string): void {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { homedir, hostname } from 'node:os'
 import type { Command } from 'commander'
 import type { Catalog } from '../../catalog/model.ts'
-import { didYouMean } from '../../catalog/near-ids.ts'
+import { didYouMean, writeFirst } from '../../catalog/near-ids.ts'
 import { findClientUrl } from '../../config/client-url.ts'
 import {
   type Candidate,
@@ -105,11 +105,7 @@ function find(asked: string, ids: readonly string[], list: readonly Candidate[])
   const found = list.find(({ model }) => model === asked)
   if (found) return found
   if (ids.includes(asked)) throw new Error(unwritable)
-  throw new Error(`There is no model "${asked}": ${didYouMean(asked, ids) ?? `there are ${some(ids)}`}`)
-}
-
-function some(ids: readonly string[]): string {
-  return ids.length > 5 ? `${ids.slice(0, 5).join(', ')} and ${ids.length - 5} more` : ids.join(', ')
+  throw new Error(`There is no model "${asked}": ${didYouMean(asked, ids) ?? `there are ${writeFirst(ids)}`}`)
 }
 
 /** The longest wait for the gateway's list of models, in ms. */
