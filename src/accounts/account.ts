@@ -123,8 +123,8 @@ type AuthenticationParts = {
  * credentials count as one failure. A key in memory is used at once, without querying the store about the other
  * credential (ruling R16). The caller checks whether the account is active, because a suspended account is not an
  * authentication failure (ruling R4).
- * @returns `ended` if all credentials are tokens of ended sessions. `expired` if the lifetime of at least one such
- *   token is over, so a refresh may help. Neither is an authentication failure (ruling Y28).
+ * @returns `ended` if all credentials are tokens of ended sessions. `expired` if at least one of them is a token whose
+ *   lifetime is over, so a refresh may help. Neither is an authentication failure (ruling Y28).
  * @throws StoreSilent, see `Directory.findKey`.
  */
 export async function authenticate(

@@ -175,7 +175,8 @@ async function toFilter({ openBooks, calendar }: Context, asked: RequestQuery): 
 const [entriesAtOnce, readingsMax] = [250, 20]
 
 /**
- * Returns the last requests after a place, from memory and ledger. A request that is in both comes from memory.
+ * Returns a page of requests from memory and ledger, the newest first, beginning after `beyond`. A request that is in
+ * both comes from memory.
  * @returns fewer rows than `limit` if a search of the ledger takes too long; the next page then continues at `end`
  */
 async function lastRequests(
@@ -245,7 +246,7 @@ async function readLedger(
     place = { postedMs: last.postedMs, accountId: last.accountId, seq: last.seq }
     if (rows.length >= limit && Date.parse(rows.sort(compareRows)[limit - 1]!.at) > edgeOf(place)) break
   }
-  // The empty id comes after all others in this order, so the next page includes requests at exactly this time.
+  // No id is smaller than the empty id. So the next page begins with the requests of the time `edgeOf(place)`.
   return { rows, edge: { atMs: edgeOf(place!) + 1, id: '' } }
 }
 

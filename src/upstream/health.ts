@@ -40,7 +40,7 @@ export type HealthState = 'ready' | 'cooling' | 'trial' | 'disabled'
  * makes it ready again, failure doubles the cooldown, and any other end lets the next request try.
  */
 export class Health {
-  /** The times to first byte, which can put the account on trial as well (ruling Y25). */
+  /** The times to first byte. If they are long, the account gets only trial requests (ruling Y25). */
   readonly firstBytes: FirstBytes
   readonly #clockMs: () => number
   readonly #random: () => number

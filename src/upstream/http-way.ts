@@ -69,7 +69,7 @@ export class HttpWay implements ConnectionHost {
   #leaving = 0
   /**
    * The number and time of the last turn of the event loop in which this way sent requests. `#readToMs` is the time of
-   * the turn with requests before that one. All bytes that had arrived by `#readToMs` have been read.
+   * the previous such turn. All bytes that had arrived by then have been read.
    */
   #turn = 0
   #turnMs = Number.NEGATIVE_INFINITY

@@ -97,7 +97,7 @@ export class Widths {
     return { name: own.name, places: Math.min(places, wide) }
   }
 
-  /** Gives this preamble's requests one more place (account) for a minute, because one of their places was full. */
+  /** Lets requests with this preamble use one more account for a minute, because one of their accounts was full. */
   full(model: string, { preamble }: Likeness): void {
     const nowMs = this.#clockMs()
     this.#rateOf(this.#ratesOf(model, nowMs), preamble, nowMs).wideUntilMs = nowMs + decayMs

@@ -217,8 +217,8 @@ export class ChatNativeStream extends NativeStream {
     const { service } = this.report
     this.noteAnswer(chunk)
     this.#takeUsage(chunk, choices, patch)
-    // A mould (the pattern of a parsed chunk) contains the tier or speed of that chunk. If a later chunk reports
-    // another, the last report counts, so all moulds are forgotten (ruling Y17).
+    // A mould (the pattern of a parsed chunk) contains the tier or speed of that chunk. The last reported tier or speed
+    // counts (ruling Y17). So if it has changed, all moulds are forgotten.
     if (service !== this.report.service) this.#moulds = []
     for (const [path, index] of this.#calls.numbered(choices)) patch.set(path, new Map([['index', `${index}`]]))
     const mint = (key: string) => mintCallId('call_', this.head, key)

@@ -118,8 +118,8 @@ function isUnsignedBlock(block: unknown): boolean {
 }
 
 /**
- * Whether the last model turn before the last message has calls, but begins without thinking once unsigned thinking is
- * removed. With a thinking budget, upstreams require thinking at that place (R-HIST).
+ * Whether the last model turn before the last message has calls, but no signed thinking at its beginning. With a
+ * thinking budget, upstreams require thinking there (R-HIST).
  */
 function answersUnsignedCalls(body: ClientBody): boolean {
   const { bytes } = body

@@ -16,7 +16,7 @@ export type Prepared = {
   /** The name of the client's field that holds the conversation. Losses (see `Loss`) name this field. */
   conversationField: string
   preamble: OperatorTurn[]
-  /** The last of the leading operator turns (`preamble`), if the gateway has added lines to that turn. */
+  /** The last turn of `preamble`, if the gateway has added lines to it. */
   own: OperatorTurn | undefined
   /** The turns in order (R-PAIR), with the upstream's call ids and tool names. */
   turns: readonly Turn[]

@@ -84,8 +84,8 @@ export class ResponsesEncoder implements Encoder {
   }
 
   /**
-   * Ends the cut items. Agents run a call that is reported as done, so a call that a failure has cut is left out
-   * (ruling T24).
+   * Writes the ends of the cut items, if the answer has not failed. Agents run a call whose end they receive (ruling
+   * T24).
    */
   #endCut(): string {
     const events = this.#cut.map(([item, whole]) => item.stop(this.#next, whole))
