@@ -8,7 +8,7 @@ import { root } from './install/tools.ts'
 // Lints the Helm chart, renders both profiles, and validates the results by the schemas of Kubernetes. `--write` writes
 // the plain manifests in ops/manifests; without it they are compared. Needs helm (Go) and kubernetes-validate (PyPI).
 
-const versions = ['1.31', '1.33', '1.34']
+const versions = ['1.31', '1.34', '1.37']
 const profiles = ['sqlite', 'postgres']
 const chart = join(root, 'ops/chart')
 const isWriting = process.argv.includes('--write')
