@@ -8,7 +8,7 @@ import type { ChosenTarget, Search, Stay } from '../upstream/pool.ts'
 import { type Failure, isStale, judge, type Verdict } from '../upstream/verdict.ts'
 import { Attempt, type AttemptListener } from './attempt.ts'
 import type { Call } from './call.ts'
-import { type ChainWalk, causeOf } from './chain.ts'
+import { type ChainWalk, causeOf, type FailedEntry, noteRefusedBy } from './chain.ts'
 import type { PassedOverFor } from './chain-stays.ts'
 import type { Exchange, UpstreamRequests } from './exchange.ts'
 import type { BodyShare } from './fairness/places.ts'
@@ -211,7 +211,7 @@ export class Attempts {
     const { chain } = this.#parts
     if (chain === undefined || this.#isForgotten) return failed
     let last = failed
-    let told: Failed | undefined
+    let told: FailedEntry | undefined
     const refusal = this.#refusal
     for (;;) {
       if (this.#refusal === undefined)
@@ -220,6 +220,7 @@ export class Attempts {
       const cause = this.#refusal ? 'fit' : causeOf(last, isAnswered)
       if (!this.#enterNext(chain, cause)) {
         if (told === undefined) throw refusal!
+        noteRefusedBy(this.#parts.record, told.of.model)
         return told
       }
       if (this.#begin()) return undefined

@@ -16,7 +16,7 @@ import type { Failed } from './refuse.ts'
 type EntryChoice = { model: Model; holdNanos: bigint; asking(): UpstreamRequests }
 
 /** The failure of an entry of the chain. The client's error is made from the facts in `of`. */
-type FailedEntry = Failed & Required<Pick<Failed, 'of'>>
+export type FailedEntry = Failed & Required<Pick<Failed, 'of'>>
 
 /** The estimated input may be too low. It is multiplied by this factor for the comparison with the context window. */
 const estimateMargin = 1.1
@@ -107,6 +107,16 @@ function noteHop(record: CallRecord, from: Model, to: Model, cause: PassedOverFo
   else record.fellBack ??= { from: from.entryId, cause }
   record.model = to.entryId
   record.modelWire = to.wire
+}
+
+/** Makes the record of a failed chain name the entry whose error the client gets, instead of the last entry. */
+export function noteRefusedBy(record: CallRecord, { entryId, wire }: Model): void {
+  const tried = record.tries?.findLast(({ model }) => model === entryId)
+  record.model = entryId
+  record.modelWire = wire
+  record.upstream = tried?.upstream
+  record.upstreamAccount = tried?.account
+  record.why = tried?.why
 }
 
 /**

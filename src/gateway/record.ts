@@ -94,10 +94,10 @@ export type CallRecord = {
   /** The credit that was held while the request ran (ruling C2). */
   holdNanos?: bigint
   /** The upstream that was tried last, and its account, by their names in the configuration. */
-  upstream?: string
+  upstream?: string | undefined
   upstreamAccount?: string | undefined
   attempts?: number
-  why?: ChoiceReason
+  why?: ChoiceReason | undefined
   /** Why the conversation left the upstream account that answered it before (ruling Y24). */
   moved?: MovedFor | undefined
   /** All tries in their order. The last one is in the fields above too. */

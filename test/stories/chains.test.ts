@@ -170,6 +170,27 @@ test('Y23 if all entries fail, the client gets the error of the first one, with 
   await gateway.close()
 })
 
+test('Y23 if all entries fail, the log line has model, upstream and cause of the entry whose error the client gets', async () => {
+  const { gateway, upstreams, ask } = await startChains([coder])
+  const first = ['m0', 'messages', 'up0', 'upstream_529']
+  for (const last of [refusal(500), closed]) {
+    upstreams[0]!.play(refusal(529))
+    upstreams[1]!.play(last)
+    upstreams[2]!.play(last)
+    const { id } = await ask()
+    const { model, model_wire, upstream, cause, fell_back: hops } = await gateway.logOf(id)
+    assert.deepEqual([model, model_wire, upstream, cause], first)
+    assert.equal((hops as unknown[]).length, 2)
+  }
+  // The next entries have no account that is on, so only the first one is asked.
+  const { pool, config } = gateway.server.gateway.snapshots.current
+  for (const name of ['up1', 'up2'])
+    pool.steer('disable', { upstream: name, account: undefined }, config.catalog.entries)
+  const { model, model_wire, upstream, cause } = await gateway.logOf((await ask()).id)
+  assert.deepEqual([model, model_wire, upstream, cause], first)
+  await gateway.close()
+})
+
 test('Y23 the shortest wait is also sent if the error of the first entry is no 429', async () => {
   const { gateway, upstreams, ask } = await startChains([coder])
   upstreams[0]!.play(refusal(500))
