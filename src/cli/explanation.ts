@@ -9,6 +9,12 @@ import { withStore } from './store.ts'
 const fromLedger =
   'not known: this is from the ledger, which has neither attempts nor losses (who answered: triwire ledger show)'
 
+const between = '; the ledger has no steps in between'
+
+function describeHop({ from, to, cause }: NonNullable<Explanation['fell_back']>[number]): string {
+  return `${from} to ${to} (${cause})`
+}
+
 /** Formats an explanation for people. */
 export function describeExplanation(explanation: Explanation): string {
   const {
@@ -41,7 +47,7 @@ export function describeExplanation(explanation: Explanation): string {
     model: model === null ? '-' : alias === null ? model : `${model} (asked for as ${alias})`,
     wires: wires.filter(Boolean).join(', ') || '-',
     ...(moved && { moved: `${moved.why}${moved.cost === null ? '' : `, which cost ${moved.cost} credits at most`}` }),
-    ...(hops?.length && { 'fell back': hops.map(({ from, to, cause }) => `${from} to ${to} (${cause})`).join(', ') }),
+    ...(hops?.length && { 'fell back': `${hops.map(describeHop).join(', ')}${attempts ? '' : between}` }),
   }
   return [
     formatFields(head),

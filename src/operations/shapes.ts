@@ -133,7 +133,9 @@ export const explanation = named('Explanation', {
   fell_back: z
     .array(z.object({ from: z.string(), to: z.string(), cause: z.string() }))
     .nullable()
-    .describe('each change to the next model of a chain, and its cause; null if the request named no chain'),
+    .describe(
+      'each change to the next model of a chain, and its cause; null if the request named no chain. From the ledger alone, it is one step, from the first model that was passed over to the one that answered',
+    ),
   moved: z
     .object({ why: z.string(), cost: amount.nullable() })
     .nullable()

@@ -7,6 +7,7 @@ import { createCalendar, utc } from '../../src/accounts/calendar.ts'
 import { digestKey } from '../../src/accounts/keys.ts'
 import { createPerson } from '../../src/accounts/person-rules.ts'
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
+import { describeExplanation } from '../../src/cli/explanation.ts'
 import { explainDebit } from '../../src/live/explanation.ts'
 import { describeTranslation } from '../../src/live/translation.ts'
 import type { Explanation } from '../../src/operations/shapes.ts'
@@ -136,6 +137,17 @@ test('Y23 a first entry that answers is billed as itself, with the chain as its 
   }
   assert.equal(plain.headers.get('x-triwire-answered-by'), null)
   assert.equal(gateway.store.findEntry(plain.id)!.details, undefined)
+  await gateway.close()
+})
+
+test('Y23 explain from the ledger has one step for two, and says so', async () => {
+  const { gateway, upstreams, ask } = await startChains([coder])
+  upstreams[0]!.play(refusal(429))
+  upstreams[1]!.play(refusal(500))
+  upstreams[2]!.play(good(2))
+  const kept = explainDebit(gateway.store.findDebit((await ask()).id)!)
+  assert.deepEqual(kept.fell_back, [{ from: 'm0', to: 'm2', cause: 'capacity' }])
+  assert.match(describeExplanation(kept), /^fell back +m0 to m2 \(capacity\); the ledger has no steps in between$/m)
   await gateway.close()
 })
 
