@@ -41,6 +41,7 @@ export function addSignInCommand(program: Command): void {
         for (const { message } of warnings ?? []) console.error(`warning: ${message}`)
       }
       print(command, told, () => formatExplained(told))
+      if (!rule) process.exitCode = 1
     })
 }
 
@@ -60,7 +61,7 @@ export async function warnOfRules(
 }
 
 function formatExplained({ rule, rules, ...given }: Record<string, unknown>): string {
-  if (rule === null) return `none of ${rules} rules fits: the sign-in is refused\n`
+  if (rule === null) return `none of ${rules} rules fits: the sign-in is refused`
   const models = given['models'] as readonly string[] | null
   return formatFields({
     rule: `${rule} of ${rules}`,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
 import { fileOf, type KeptSignIn, readKept } from '../../src/cli/login/kept.ts'
@@ -359,7 +359,14 @@ test('issue 47 logout without a sign-in, with one that has ended, and as JSON', 
   const state = testFolder('state')
   const env = { XDG_STATE_HOME: state }
   const none = await runWarm(['logout'], { env })
-  assert.deepEqual([none.code, none.stderr.includes('nobody is signed in on this machine')], [1, true])
+  assert.deepEqual([none.code, none.stdout], [0, 'nobody was signed in on this machine\n'])
+  assert.deepEqual((await run(['--json', 'logout'], { env })).json, { url: null, signed_in: false, heard: null })
+  const damaged = fileOf(server.url, join(state, 'triwire/sign-ins'))
+  mkdirSync(join(state, 'triwire/sign-ins'), { recursive: true })
+  writeFileSync(damaged, '{')
+  const unsure = await runWarm(['logout'], { env })
+  assert.deepEqual([unsure.code, unsure.stderr.includes(`${damaged} is damaged`)], [1, true])
+  rmSync(damaged)
   const named = await runWarm(['logout', 'https://gw.corp.test'], { env })
   assert.deepEqual([named.code, named.stdout], [0, 'nobody was signed in at https://gw.corp.test\n'])
   mkdirSync(join(state, 'triwire/sign-ins'), { recursive: true })

@@ -93,8 +93,10 @@ test('issue 47 `sign-in explain` shows which rule a person would get', async () 
     ...{ rule: 2, rules: 4, account: 'acme', role: 'lead' },
     ...{ models: ['large', 'small-*'], budget: null, requests_per_minute: null },
   })
-  assert.equal((await asJson('--email', 'x@corp.test'))['rule'], null)
-  assert.match((await explain()).stdout, /none of 4 rules fits/)
+  const refused = await explain('--email', 'x@corp.test', '--json')
+  assert.deepEqual([refused.code, JSON.parse(refused.stdout).rule], [1, null])
+  const bare = await explain()
+  assert.deepEqual([bare.code, bare.stdout], [1, 'none of 4 rules fits: the sign-in is refused\n'])
   const told = await run(['sign-in', 'explain', '--groups', 'platform'], { cwd })
   assert.deepEqual([told.code, told.stderr], [0, ''])
   assert.match(told.stdout, /rule +1 of 4\naccount +none: the console only\nrole +admin\n/)

@@ -30,14 +30,14 @@ export function addLoginCommands(program: Command): void {
     .argument('[url]', 'the URL of the gateway; needed only if you are signed in at several gateways')
     .description('sign out: end the session at the gateway, and remove its file from this machine')
     .action(async (named: string | undefined, _options, command: Command) => {
-      const { chooseUrl } = await import('./kept.ts')
+      const { findUrl } = await import('./kept.ts')
       const { signOut } = await import('./sign-in.ts')
-      const url = chooseUrl(named)
-      const done = await signOut(url)
+      const url = findUrl(named)
+      const done = url === undefined ? undefined : await signOut(url)
       if (done?.isHeard === false)
         note(command, `the gateway has not confirmed it: its session expires, or end it on ${url}/console/sessions`)
-      print(command, { url, signed_in: done !== undefined, heard: done?.isHeard ?? null }, () =>
-        done ? `signed out at ${url}` : `nobody was signed in at ${url}`,
+      print(command, { url: url ?? null, signed_in: done !== undefined, heard: done?.isHeard ?? null }, () =>
+        done ? `signed out at ${url}` : `nobody was signed in ${url === undefined ? 'on this machine' : `at ${url}`}`,
       )
     })
 }

@@ -90,7 +90,10 @@ export function isBearer(value: unknown): value is string {
   return typeof value === 'string' && /^[A-Za-z0-9._~+/-]{1,16384}=*$/.test(value)
 }
 
-/** Returns all sign-ins. Files that cannot be read or are damaged are skipped. */
+/**
+ * Returns all sign-ins. Files that cannot be read or are damaged are skipped, unless there is no other file.
+ * @throws SignInFault the fault of a file, if no sign-in can be read
+ */
 function listKept(folder = signInFolder()): KeptSignIn[] {
   let names: string[]
   try {
@@ -99,28 +102,39 @@ function listKept(folder = signInFolder()): KeptSignIn[] {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
     throw fileFault('read', folder, error)
   }
-  return names
+  let fault: unknown
+  const all = names
     .filter((name) => name.endsWith('.json'))
     .sort()
     .flatMap((name): KeptSignIn[] => {
       try {
         const kept = readKept(join(folder, name))
         return kept ? [kept] : []
-      } catch {
+      } catch (error) {
+        fault = error
         return []
       }
     })
+  if (all.length === 0 && fault) throw fault
+  return all
 }
 
 /**
- * Returns the gateway for a command: the named gateway, or else the only gateway with a sign-in.
- * @throws SignInFault if there are no sign-ins or several, because a token must not go to a gateway that nobody named
+ * Returns the gateway for a command: the named gateway, or else the only gateway with a sign-in. Undefined if there is
+ * no sign-in.
+ * @throws SignInFault if there are several sign-ins, because a token must not go to a gateway that nobody named
  */
-export function chooseUrl(named: string | undefined): string {
+export function findUrl(named: string | undefined): string | undefined {
   if (named !== undefined) return readGatewayUrl(named)
   const urls = listKept().map(({ url }) => url)
-  if (urls.length === 1) return urls[0]!
   if (urls.length > 1) throw new SignInFault(3, `there are sign-ins at ${urls.join(' and ')}: name one of them`)
+  return urls[0]
+}
+
+/** Returns the gateway as `findUrl` does. @throws SignInFault if there is no sign-in */
+export function chooseUrl(named: string | undefined): string {
+  const url = findUrl(named)
+  if (url !== undefined) return url
   throw new SignInFault(
     3,
     'nobody is signed in on this machine: run triwire login URL, with the address of your gateway',
