@@ -185,8 +185,12 @@ type BookReadings = Pick<BookStore, (typeof readingNames)[number]>
  * BookError if a rule forbids the change. The audit trail records each change in the same commit.
  */
 export interface Books extends BookReadings {
-  /** Returns the same books for changes on behalf of an actor. */
-  as(act: Act): Books
+  /**
+   * Returns the same books for changes on behalf of an actor.
+   * @param calendar the days of budgets, if the books were opened without the store's time zone. A server's books have
+   *   it already, and ignore this parameter
+   */
+  as(act: Act, calendar?: Calendar): Books
   /** Creates an account. Initial credit is booked with the reference `create:<id>` (ruling C8). */
   createAccount(name: string, creditNanos?: bigint, wishes?: BoundWishes<AccountBounds>): Promise<AccountRow>
   /** Changes an account. The change is refused if the act (see `as`) names an old version. */
@@ -463,7 +467,7 @@ export function createBooks(
   const readings = Object.fromEntries(readingNames.map((name) => [name, store[name]])) as unknown as BookReadings
   return {
     ...readings,
-    as: (other) => createBooks(store, nowMs, other, calendar),
+    as: (other, zone = calendar) => createBooks(store, nowMs, other, zone),
     createAccount: (name, creditNanos = 0n, wishes = {}) =>
       change(createAccount(name, creditNanos, { nowMs: nowMs(), calendar }, wishes)),
     findAccount,

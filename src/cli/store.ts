@@ -28,17 +28,13 @@ export async function withStore<T>(
   const store = await findStore(command.optsWithGlobals())
   const { openBooks } = await import('../store/open-books.ts')
   const isNew = create && store.engine === 'sqlite' && !existsSync(store.path)
-  const options = { busyMs: 5_000, create, isAlone }
   const notes = new Set<string>()
-  let { books, close } = await openBooks(store, { ...options, note: (text) => notes.add(text) })
-  const zone = await readZone(books, command.optsWithGlobals())
-  if (zone.timeZone !== utc.timeZone || zone.weekStarts !== utc.weekStarts) {
-    await close()
-    ;({ books, close } = await openBooks(store, { ...options, zone }))
-  }
+  const options = { busyMs: 5_000, create, isAlone, note: (text: string) => notes.add(text) }
+  const { books, close } = await openBooks(store, options)
   if (isNew) note(command, `a new store was made at ${store.shown}`)
   try {
-    return await work(books.as({ actor: cliActor() }), createCalendar(zone))
+    const calendar = createCalendar(await readZone(books, command.optsWithGlobals()))
+    return await work(books.as({ actor: cliActor() }, calendar), calendar)
   } catch (error) {
     const told = explainBookError(error)
     // A note with the same text as the error is left out, because the error says it already.

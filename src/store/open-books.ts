@@ -16,8 +16,6 @@ type OpenBooksOptions = {
   busyMs?: number
   /** Whether a missing store may be created. If false, a missing store is an error. */
   create?: boolean
-  /** The time zone of reports. Budgets count the days of this zone. */
-  zone?: Zone | undefined
   /** Set for work while no server runs. A store in a file is then locked. Statements of a database may take longer. */
   isAlone?: boolean
   /** Gets news about the store: it was moved, is an incomplete copy, or its file was just upgraded. */
@@ -36,14 +34,12 @@ export async function openBooks(store: StorePlace, options: OpenBooksOptions = {
   if (store.engine === 'postgres') return openDatabaseBooks(store, options)
   const { createBooks } = await import('../accounts/books.ts')
   const { openStore } = await import('./sqlite/store.ts')
-  const { createCalendar, utc } = await import('../accounts/calendar.ts')
   const { lockIfThere } = await import('./files/lock.ts')
   const unlock = options.isAlone ? lockIfThere(store.path) : undefined
   try {
     const opened = openStore(store.path, { ...options, isServer: unlock !== undefined })
-    const books = createBooks(opened, Date.now, undefined, createCalendar(options.zone ?? utc))
     return {
-      books,
+      books: createBooks(opened, Date.now),
       async close() {
         opened.close()
         unlock?.()
@@ -97,8 +93,10 @@ async function openSilentBooks(
   const silence = (error: unknown) =>
     error instanceof StoreError ? new StoreSilent(error.message, { cause: error }) : error
   try {
-    const { books, close } = await openDatabaseBooks(store, { create: false, zone }, nowMs, silence)
-    return { books: (act) => books.as(act), close }
+    const { books, close } = await openDatabaseBooks(store, { create: false }, nowMs, silence)
+    const { createCalendar } = await import('../accounts/calendar.ts')
+    const calendar = zone && createCalendar(zone)
+    return { books: (act) => books.as(act, calendar), close }
   } catch (error) {
     throw silence(error)
   }
@@ -106,14 +104,13 @@ async function openSilentBooks(
 
 async function openDatabaseBooks(
   { url, shown }: DatabasePlace,
-  { create = true, zone, isAlone = false, note }: OpenBooksOptions,
+  { create = true, isAlone = false, note }: OpenBooksOptions,
   nowMs: () => number = Date.now,
   explain = (error: unknown) => error,
 ): Promise<OpenBooks> {
   const { createBooks } = await import('../accounts/books.ts')
   const { openPostgresBooks } = await import('./postgres/books.ts')
   const { explainDatabase } = await import('./postgres/trouble.ts')
-  const { createCalendar, utc } = await import('../accounts/calendar.ts')
   const opened = await openPostgresBooks(url.reveal(), { shown, create, statementMs: isAlone ? aloneMs : undefined })
   const store = explainCalls(opened, (error) => explain(explainDatabase(error, shown)))
   try {
@@ -123,5 +120,5 @@ async function openDatabaseBooks(
     await opened.close().catch(() => {})
     throw error
   }
-  return { books: createBooks(store, nowMs, undefined, createCalendar(zone ?? utc)), close: opened.close }
+  return { books: createBooks(store, nowMs), close: opened.close }
 }
