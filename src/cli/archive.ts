@@ -9,22 +9,28 @@ import { cliActor, explainBookError, findStore, withStore } from './store.ts'
 
 type ArchiveWork = (store: ArchiveStore, wishes: ArchiveWishes) => Promise<ArchiveReport>
 
-/** The commands that work on one month. `said` is printed after the file's name when the command has succeeded. */
+/**
+ * The commands that work on one month. `said` is printed after the file's name when the command has succeeded. `old` is
+ * printed after the month if an earlier command had done the work.
+ */
 const works = {
   export: {
     text: 'write the entries of a closed month to a file and verify the file; the store does not change',
     load: async (): Promise<ArchiveWork> => (await import('../store/archive/archive.ts')).exportMonth,
     said: 'is whole: every digest, balance and amount follows',
+    old: undefined,
   },
   detach: {
     text: 'move the entries of the oldest closed month into a file; the store keeps one row for each account, and an index',
     load: async (): Promise<ArchiveWork> => (await import('../store/archive/archive.ts')).detachMonth,
     said: 'has the entries now: keep it as long as the ledger, and copies of it',
+    old: 'was detached before, so its file was not read: triwire ledger archive export verifies the file',
   },
   attach: {
     text: 'bring the entries of a detached month back into the store, unchanged',
     load: async (): Promise<ArchiveWork> => (await import('../store/archive/archive.ts')).attachMonth,
     said: 'was read: its entries are in the store again',
+    old: 'was attached before: its entries are in the store',
   },
 } as const
 
@@ -68,7 +74,7 @@ async function act(
   command: Command,
   month: string,
   { file, dryRun }: WorkOptions,
-  { load, said }: (typeof works)[keyof typeof works],
+  { load, said, old }: (typeof works)[keyof typeof works],
 ): Promise<void> {
   const { openArchiveStore } = await import('../store/archive/open-end.ts')
   const { planMonth } = await import('../store/archive/archive.ts')
@@ -83,13 +89,12 @@ async function act(
     const work = dryRun ? () => planMonth(store, wishes, load === works.detach.load) : await load()
     const report = await work(store, wishes)
     clearProgress()
-    const { accounts, entries, digest = null } = report
+    const { accounts, entries, digest = null, isOld } = report
     const data = { month, state: report.state, accounts, entries, file: report.file, sha256: digest }
     print(command, data, () => {
       const counts = `${month}: ${entries} entries of ${accounts} accounts`
-      return dryRun
-        ? `${counts}, ${report.state}; the file: ${report.file}`
-        : `${counts}\n${report.file} ${said}\nSHA-256 ${digest}`
+      if (dryRun) return `${counts}, ${report.state}; the file: ${report.file}`
+      return `${counts}\n${isOld ? `${month} ${old}` : `${report.file} ${said}`}\nSHA-256 ${digest}`
     })
   } catch (error) {
     throw explainBookError(error)

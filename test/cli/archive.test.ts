@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { rmSync, writeFileSync } from 'node:fs'
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import test, { type TestContext } from 'node:test'
 import { createDebitRow, createPath } from '../store/fixtures.ts'
 import { openStore } from '../support/operator.ts'
@@ -103,4 +103,16 @@ test('issue 48 ledger archive as text, with one error of each kind', async (t) =
     /^0 2025-01: 10 entries of 2 accounts\n.*\.archive has the entries now.*SHA-256 \w{64}\n/s,
   )
   assert.match(await said('list'), /^0 month +state +accounts +entries +file\n2025-01 +away/)
+  const file = `${path}.2025-01.archive`
+  const kept = `${file}.kept`
+  renameSync(file, kept)
+  assert.match(
+    await said('detach', '2025-01'),
+    /^0 .*\n2025-01 was detached before, so its file was not read: .* export verifies the file\n/,
+  )
+  assert.match(
+    await said('attach', '2025-01', '--file', kept),
+    /^0 .*\n.*\.kept was read: its entries are in the store again/,
+  )
+  assert.match(await said('attach', '2025-01'), /^0 .*\n2025-01 was attached before: its entries are in the store\n/)
 })

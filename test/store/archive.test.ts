@@ -403,6 +403,39 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
+  test('issue 48 a detachment that was interrupted removes no further entry without its file', async () => {
+    const { store } = await open()
+    const { shown, dialect, fileOf, lock, idOf, tidy, begin } = store.archives
+    const run: ArchiveStore['run'] = async (step) => {
+      if ((await stateOf(store, '2026-01')) === 'removing') throw new Error('killed')
+      return store.archives.run(step)
+    }
+    const archives = { shown, dialect, fileOf, lock, idOf, tidy, begin, close: async () => {}, run }
+    await assert.rejects(detachMonth(archives, wishes('2026-01')), /killed/)
+    const { file } = (await store.listArchives())[0]!
+    const whole = readFileSync(file)
+    const count = async () =>
+      (await store.archives.run(ask(dialect, () => `SELECT 1 FROM ${dialect.schema}.entries`))).length
+    const before = await count()
+    writeFileSync(file, whole.subarray(0, 99))
+    await assert.rejects(
+      detachMonth(store.archives, wishes('2026-01')),
+      /is not the archive of 2026-01 as it was sealed/,
+    )
+    rmSync(file)
+    await assert.rejects(detachMonth(store.archives, wishes('2026-01')), /does not exist: name its path with --file/)
+    assert.equal(await count(), before)
+    const moved = `${file}.moved`
+    writeFileSync(moved, whole)
+    await detachMonth(store.archives, wishes('2026-01', { file: moved }))
+    assert.deepEqual(
+      (await store.listArchives()).map((one) => [one.state, one.file]),
+      [['away', moved]],
+    )
+    await attachMonth(store.archives, wishes('2026-01'))
+    assert.deepEqual(await store.verify(verifyOptions), [])
+  })
+
   test('issue 48 of two commands at any moment one is refused, and the store stays correct', async () => {
     const { store } = await open()
     const { shown, dialect, fileOf, lock, idOf, tidy, begin } = store.archives
@@ -445,6 +478,10 @@ onEachStore((engine) => {
 
   test('issue 48 an existing file is not overwritten, unless it is the same', async () => {
     const { store } = await open()
+    await assert.rejects(
+      exportMonth(store.archives, wishes('2024-02')),
+      /2024-02 has no entries that can be archived: it has none, or only the last one of an account, which stays$/,
+    )
     const { file } = await exportMonth(store.archives, wishes('2026-01'))
     assert.equal(statSync(file).mode & 0o777, 0o600)
     await detachMonth(store.archives, wishes('2026-01'))
@@ -463,7 +500,11 @@ onEachStore((engine) => {
     assert.equal(await stateOf(store, '2026-02'), undefined)
     await assert.rejects(
       exportMonth(store.archives, wishes('2026-02', { file: `${file}.none/file` })),
-      (error) => error instanceof StoreError && /cannot be written: ENOENT/.test(error.message),
+      (error) => error instanceof StoreError && /cannot be written: its folder does not exist/.test(error.message),
+    )
+    await assert.rejects(
+      exportMonth(store.archives, wishes('2026-02', { file: dirname(file) })),
+      (error) => error instanceof StoreError && /: it is a folder \(EISDIR\); .* --file/.test(error.message),
     )
     await attachMonth(store.archives, wishes('2026-01'))
   })

@@ -55,7 +55,11 @@ export type ArchiveWishes = Pick<VerifyOptions, 'priceNanos' | 'readList'> & {
   progress?: ((words: string) => void) | undefined
 }
 
-/** The report of an archive command. @property digest the file's SHA-256; undefined for a plan, which makes no file */
+/**
+ * The report of an archive command.
+ * @property digest the file's SHA-256; undefined for a plan, which makes no file
+ * @property isOld true if an earlier command has done the work, so that the file was not read
+ */
 export type ArchiveReport = {
   month: string
   state: Archive['state'] | 'here'
@@ -63,6 +67,7 @@ export type ArchiveReport = {
   digest: string | undefined
   accounts: number
   entries: number
+  isOld?: true
 }
 
 /** A month can be archived a week after its end. By then its last budget week has ended and late debits are posted. */
@@ -110,14 +115,15 @@ export async function exportMonth(store: ArchiveStore, wishes: ArchiveWishes): P
  */
 export async function detachMonth(store: ArchiveStore, wishes: ArchiveWishes): Promise<ArchiveReport> {
   const { month } = wishes
-  let archive = await findArchive(store, month)
-  if (archive?.state === 'away') return reportOf(archive)
-  if (archive?.state === 'attaching' || archive?.state === 'attached') {
-    const file = wishes.file ?? archive.file
-    await refuseOther(file, archive)
-    archive = await move(store, { ...archive, state: 'removing', file }, ['attaching', 'attached'], wishes, 'detach')
+  const known = await findArchive(store, month)
+  if (known?.state === 'away') return { ...reportOf(known), isOld: true }
+  let archive: Archive
+  if (known === undefined || known.state === 'sealing') archive = await seal(store, wishes)
+  else {
+    archive = { ...known, state: 'removing', file: wishes.file ?? known.file }
+    await refuseOther(archive.file, archive)
+    if (known.state !== 'removing') await move(store, archive, ['attaching', 'attached'], wishes, 'detach')
   }
-  if (archive?.state !== 'removing') archive = await seal(store, wishes)
   await remove(store, archive, wishes)
   const away = await move(store, { ...archive, state: 'away' }, ['removing'])
   // The month is detached even if the space cannot be freed now.
@@ -134,7 +140,7 @@ export async function attachMonth(store: ArchiveStore, wishes: ArchiveWishes): P
   const archive = await findArchive(store, month)
   if (!archive || archive.state === 'sealing')
     throw new StoreError(`${month} is not detached: its entries are all here`)
-  if (archive.state === 'attached') return reportOf(archive)
+  if (archive.state === 'attached') return { ...reportOf(archive), isOld: true }
   const file = wishes.file ?? archive.file
   await refuseOther(file, archive)
   const attaching = { ...archive, file, state: 'attaching' as const }
@@ -184,7 +190,9 @@ async function plan(
     throw new BookError('month_order', calendar.dateOf(planned.olderMs).slice(0, 7))
   if (isAll && planned.unfolded !== undefined) throw new BookError('month_unfolded', planned.unfolded)
   if (planned.ranges.length === 0)
-    throw new StoreError(`${month} has no entries that can be archived: the last one of each account stays`)
+    throw new StoreError(
+      `${month} has no entries that can be archived: it has none, or only the last one of an account, which stays`,
+    )
   return { ...planned, oldestMs, header: { month, timeZone: state.timeZone, fromMs, untilMs } }
 }
 
@@ -318,7 +326,7 @@ async function refuseOther(path: string, { month, fileDigest }: Archive): Promis
     throw new StoreError(`${path}, the archive of ${month}, does not exist: name its path with --file`)
   if (digest !== fileDigest)
     throw new StoreError(
-      `${path} is not the archive of ${month} as it was sealed: its SHA-256 is ${digest}, and should be ${fileDigest}. Restore the file from a backup of it`,
+      `${path} is not the archive of ${month} as it was sealed: its SHA-256 is ${digest}, and should be ${fileDigest}. Name the right file with --file, or restore it from a backup`,
     )
 }
 

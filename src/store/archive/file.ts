@@ -13,7 +13,7 @@ import { entryColumns, readEntry, readPrices } from '../../accounts/entry-row.ts
 import type { Debit } from '../../accounts/ledger.ts'
 import { createBillCheck } from '../../accounts/verify/bills.ts'
 import { createChainCheck } from '../../accounts/verify/chain.ts'
-import { StoreError } from '../files/store-error.ts'
+import { explainFile, StoreError } from '../files/store-error.ts'
 import { syncFolderAside } from '../files/sync.ts'
 import type { Row } from '../sql/step.ts'
 
@@ -65,7 +65,7 @@ export async function writeArchive(
   } catch (error) {
     await rm(part, { force: true }).catch(() => {})
     if ((error as NodeJS.ErrnoException).syscall === undefined) throw error
-    throw new StoreError(`${path} cannot be written: ${(error as Error).message}`, { cause: error })
+    throw unusable(path, 'written', error)
   }
 }
 
@@ -263,9 +263,13 @@ export async function digestFile(path: string): Promise<string | undefined> {
 
 function unreadable(path: string, cause: unknown): unknown {
   if (cause instanceof StoreError) return cause
-  const { code, message } = cause as NodeJS.ErrnoException
-  const why = code === 'ENOENT' ? 'it does not exist: name its path with --file' : message
-  return new StoreError(`${path} cannot be read: ${why}`, { cause })
+  if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') return unusable(path, 'read', cause)
+  return new StoreError(`${path} cannot be read: it does not exist: name its path with --file`, { cause })
+}
+
+function unusable(path: string, what: 'read' | 'written', cause: unknown): StoreError {
+  const cure = 'correct this, or name another path with --file, and run the command again'
+  return new StoreError(`${path} cannot be ${what}: ${explainFile(cause)}; ${cure}`, { cause })
 }
 
 /** Makes the row of an entry in the index of archives. @param idOf returns the entry's id in the index */

@@ -78,20 +78,28 @@ export function isDamage(error: unknown): boolean {
   return [11, 26].includes(resultCode(error))
 }
 
-/** The causes why a file or folder could not be created, by the system's error code. */
-const fileCures: Readonly<Record<string, string>> = {
-  EACCES: 'this user may not write there',
-  EPERM: 'this user may not write there',
+/** The causes why a file or folder could not be created or read, by the system's error code. */
+const fileCauses: Readonly<Record<string, string>> = {
+  EACCES: 'this user may not use that path',
+  EPERM: 'this user may not use that path',
   EROFS: 'nothing can be written there',
   ENOTDIR: 'a part of it is a file',
   EEXIST: 'a part of it is a file',
+  EISDIR: 'it is a folder',
   ENOSPC: 'the disk is full',
-  ENOENT: 'a part of it leads nowhere',
+  ENOENT: 'its folder does not exist',
+}
+
+/** Returns the cause of a file system's error, with its code. */
+export function explainFile(error: unknown): string {
+  const { code = '', message } = error as NodeJS.ErrnoException
+  const why = fileCauses[code]
+  return why === undefined ? message : `${why} (${code})`
 }
 
 /** Explains why a file or folder of the store could not be created, and the cure; undefined for other errors. */
 export function explainMaking(error: unknown): string | undefined {
   const { code = '', path } = error as NodeJS.ErrnoException
-  const why = fileCures[code]
+  const why = fileCauses[code]
   return why && path && `${path} cannot be made (${code}): ${why}; choose another place with --store`
 }
