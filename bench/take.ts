@@ -35,7 +35,9 @@ export async function take(taking: Taking, server: TestedServer, requests: numbe
   const after = readUsed(server)
   const ownNs = after.allNs - cpu.allNs + readCpu(upstreamPid).allNs - upstream + told.cpuSeconds * 1e9
   const { busyNs, allNs } = readMachine()
-  taking.others.push(Math.max(0, (busyNs - machine.busyNs - ownNs) / (allNs - machine.allNs)))
+  // The ticks of /proc/stat are coarse, so the difference may be below 0 or above the time of all cores.
+  const othersShare = (busyNs - machine.busyNs - ownNs) / (allNs - machine.allNs)
+  taking.others.push(Math.min(1, Math.max(0, othersShare)))
   const units = requests * unitsOf(taking.workload) * 1_000
   return {
     usAll: (after.allNs - cpu.allNs) / units,
