@@ -81,7 +81,7 @@ export async function measure(
   const othersMost = Math.max(0, ...taking.others)
   if (othersMost > othersMax)
     tell(
-      `${workload.name}: other programs used up to ${Math.round(othersMost * 100)} % of the machine, so the times are not reliable.`,
+      `${workload.name}: other programs used up to ${Math.round(othersMost * 100)} % of all cores, so the times are not reliable.`,
     )
   for (const [i, server] of bench.servers.entries()) compareBills(taking, server, before[i])
   return figures

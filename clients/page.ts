@@ -57,8 +57,9 @@ so are the figures that LangChain shows for JSON answers.
 
 ${table(cells)}
 
-On chat and responses, Qwen Code does not ask unknown models for reasoning. Copilot on the messages wire asks
-translated models for reasoning only in the first turn of a conversation. The thinking of these models has no signature, so Copilot cannot send it back.
+On chat and responses, Qwen Code does not ask unknown models for reasoning. On the messages wire, Copilot asks a model of
+another wire for reasoning only in the first turn of a conversation. The thinking of such a model has no signature, so Copilot
+cannot send it back.
 
 ## When the model fails once
 
@@ -66,16 +67,17 @@ In these runs the model first fails once, and then answers correctly. It fails w
 500, or it cuts its stream in a text or after the arguments of a tool call. A cell names the model wires on which the agent
 completed its task. "all" means all three wires. If no cell of a row names a wire, that wire was not tried.
 
-No agent may run a tool call that was cut. But one agent does so even if it calls the model directly. Two other agents,
-which are of one family, do so on chat, even if the gateway passes on the model's bytes unchanged.
+No agent may run a tool call that was cut. But one agent runs such calls even without the gateway. Two other agents,
+which are of one family, run them on chat, even if the gateway passes on the model's bytes unchanged.
 
 ${afterTable(cells)}
 
-The following lines are results of further tests. Each line begins with the rule that the test checks:
+The following lines are results of further tests. Each line begins with the rule that the test checks: a
+[ruling](rulings.md) such as Y19, or a section of the [interface](interface.md) such as spec 7.4:
 
 ${stories.map(tell).join('\n')}
 
-${failed.length === 0 ? '' : `## What failed\n\n${failed.flatMap(reasons).join('\n')}\n\n`}${
+${failed.length === 0 ? '' : `## What failed\n\n${failuresIntro}\n\n${failed.flatMap(reasons).join('\n')}\n\n`}${
   omitted.length === 0 ? '' : `## Cases that were left out\n\n${omissionsIntro}\n\n${omissions(cells).join('\n')}\n\n`
 }## What does not run offline
 
@@ -89,7 +91,7 @@ ${unproven(cells)}
 \`npm run test:clients\` installs the pinned versions and runs everything, which takes more than an hour. Arguments after \`--\` limit it:
 
 - \`agents\`, \`sdks\`, \`python\`, \`go\`, \`stories\` or the name of a client runs only that part;
-- after the name, a first wire selects the client's wire, and a second wire selects the model's wire.
+- after the name, one or two wires may follow: the first selects the client's wire, the second the model's wire.
 
 To try another version, change one line in \`clients/package.json\`, \`clients/python\` or \`clients/go/go.mod\`. Then install
 and run. CONTRIBUTING.md describes how to run this in a CI. `
@@ -130,6 +132,10 @@ function reasons({ client, clientWire, modelWire, failures }: Cell): string[] {
     ...failures.map((text) => `  - ${text.slice(0, 400).replaceAll('|', '\\|')}`),
   ]
 }
+
+const failuresIntro = `Each group names the client, its wire and the model's wire. Brackets name the
+[failure of the model](#when-the-model-fails-once): "cut in a call" means that the model's stream ended after the
+arguments of a tool call.`
 
 const omissionsIntro = `Each line names the client, the case and the reason. Brackets name the client's wire and the model's wire, if the case was left out
 only there. Some cases need a real model or the internet, and others need something that the SDK does not offer.`

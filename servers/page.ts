@@ -47,9 +47,9 @@ This page shows how self-hosted model servers behave as upstreams of the gateway
 
 ## How to declare a model server
 
-- **Wire** (API format): set \`wire: chat\`, even if the server also offers other wires. A server's own messages and responses wires
-  have more faults than the gateway's translation to the server's chat wire. The tables mark a fault of a server as \`own\`. Nearly all
-  such faults are in the columns of messages and responses.
+- **Wire** (API format): set \`wire: chat\`, even if the server also offers other wires. The \`messages\` and \`responses\` wires
+  of a server have more faults than the gateway's translation to its \`chat\` wire. The tables mark a fault of a server as
+  \`own\`. Nearly all such faults are in the columns of messages and responses.
 - **Profile**: set \`profile\` to \`vllm\`, \`llama-cpp\`, \`litellm\` or \`ollama\` ([the table](configuration.md)). For a text-only model, use
   \`{ extends: vllm, images: false }\`. An image is then refused before it is sent.
 - **Output cap**: set \`max_output_tokens\` below the context that the server gives one request (\`--max-model-len\` of vLLM,
@@ -61,8 +61,8 @@ This page shows how self-hosted model servers behave as upstreams of the gateway
   \`tool_choice: [auto, none, required]\`. LiteLLM passes on a request for reasoning if LiteLLM's own configuration names the
   model \`hosted_vllm/…\`. If the name is \`openai/…\`, LiteLLM refuses such a request on messages and responses with 400, unless
   the model's \`model_info\` has \`supports_reasoning: true\`.
-- **Reasoning**: with these profiles, a client can switch off the reasoning of the server. Without a profile, the gateway does not
-  pass on this setting. The server then still reasons, and the client pays for reasoning that it does not see.
+- **Reasoning**: with one of the profiles above, a client can switch off the reasoning of the model. Without a profile, the
+  gateway does not pass on this setting. The model then still reasons, and the client pays for reasoning that it does not see.
 
 ## How to read the tables
 
@@ -103,8 +103,8 @@ vLLM and Ollama accept fields that they do not know.
 - **CI**: \`.ci/servers\` is a separate step. Debian's unstable release changes often, and these
   changes must not block changes of this repository.
 
-If a column of the gateway has \`no\`, the fault counts as a fault of the gateway. If you find that the server causes the fault, add
-it to \`servers/known.ts\`. `
+If a new run writes \`no\` into a column of the gateway, the fault counts as a fault of the gateway. If you find that the
+server causes the fault, add it to \`servers/known.ts\`. `
 }
 
 function partOf(results: Results): string {
@@ -116,7 +116,7 @@ ${about}
 
 ${tableOf(results)}
 
-${billed} answers completed. For ${agreeing}, the ledger has exactly the usage that the client received.
+In this run, ${billed} answers were complete. For ${agreeing}, the ledger has exactly the usage that the client received.
 
 ${ownFaults(results)}
 

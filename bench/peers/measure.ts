@@ -119,7 +119,7 @@ function tellLate(row: Workload, figures: ReadonlyMap<string, Figures>, tell: (t
     const times = tookMs / pace
     if (times > lateMax)
       tell(
-        `${row.name}: ${name} took ${times.toFixed(1)} times as long as the bare pipe for each stream, so some pieces of its streams were joined.`,
+        `${row.name}: each stream took ${times.toFixed(1)} times as long through ${name} as through the bare pipe. So ${name} sent some pieces of the stream together.`,
       )
   }
 }

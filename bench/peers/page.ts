@@ -52,7 +52,13 @@ export function formatRun(run: Run): string {
       ...measured.flatMap(reasons),
       ...refused.map(({ name, why }) => `**${name}**: ${why}`),
     ]),
-    ...(remarks.length > 0 ? ['### Notes of the run', bullets(remarks.map(clean))] : []),
+    ...(remarks.length > 0
+      ? [
+          '### Notes of the run',
+          'Each note begins with the [name of a column](#how-it-is-measured).',
+          bullets(remarks.map(clean)),
+        ]
+      : []),
   ].join('\n\n')
 }
 

@@ -358,7 +358,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * suspend an account, as account.update does with `suspended`: its requests are refused, and its keys, entries and reports are kept
+         * suspend an account (`account.update` with `suspended` does the same): its requests are refused, and its keys, entries and reports are kept
          * @description Operators with the role `admin` may use this operation.
          */
         delete: operations["account.delete"];
@@ -473,7 +473,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * change the label or the expiry of one key; other limits also change for the earlier and later keys of the same rotation
+         * change the label, the expiry or the limits of a key; new limits also apply to the earlier and later keys of the same rotation
          * @description Operators with the role `admin` may use this operation.
          */
         patch: operations["key.update"];
@@ -1716,7 +1716,7 @@ export interface components {
             labels: string | null;
             model: string | null;
             alias: string | null;
-            /** @description each change to the next model of a chain, and its cause; null if the request named no chain */
+            /** @description each change to the next model of a chain, and its cause; null if the request named no chain. From the ledger alone, it is one step, from the first model that was passed over to the one that answered */
             fell_back: components["schemas"]["ExplanationFellBack"][] | null;
             /** @description why the conversation left the upstream account that has its prompt cache (`failed`, `off`, `cooling`, `hanging`, `slow`, `preferred`), and the most that this cost: the price of its fresh input minus the price of reading it from a cache */
             moved: components["schemas"]["ExplanationMoved"] | null;
@@ -3415,7 +3415,7 @@ export interface operations {
                 month?: string;
                 /** @description the length of a bucket; `auto`: the shortest of at least an hour that gives at most 400 buckets; `quarter`: 15 minutes, for ranges of at most 7 days */
                 bucket?: components["schemas"]["OwnUsageBucket"];
-                /** @description how many groups are shown: those with the largest first measure; `other` is the sum of the rest */
+                /** @description how many groups are shown: those with the largest values of the first measure; `other` is the sum of the rest */
                 top?: number;
                 /** @description another time zone than the reporting zone, for ranges of at most 7 days */
                 tz?: string;
@@ -3707,7 +3707,7 @@ export interface operations {
                 month?: string;
                 /** @description the length of a bucket; `auto`: the shortest of at least an hour that gives at most 400 buckets; `quarter`: 15 minutes, for ranges of at most 7 days */
                 bucket?: components["schemas"]["OwnUsageBucket"];
-                /** @description how many groups are shown: those with the largest first measure; `other` is the sum of the rest */
+                /** @description how many groups are shown: those with the largest values of the first measure; `other` is the sum of the rest */
                 top?: number;
                 /** @description another time zone than the reporting zone, for ranges of at most 7 days */
                 tz?: string;
@@ -4884,7 +4884,7 @@ export interface operations {
                 by?: string;
                 /** @description the figures to show, separated by commas: any of credits, requests, errors, input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens, reasoning_tokens, moved_requests, cache_share, first_byte_ms, total_ms */
                 measures?: string;
-                /** @description how many groups are shown: those with the largest first measure; `other` is the sum of the rest */
+                /** @description how many groups are shown: those with the largest values of the first measure; `other` is the sum of the rest */
                 top?: number;
                 /** @description another time zone than the reporting zone, for ranges of at most 7 days */
                 tz?: string;

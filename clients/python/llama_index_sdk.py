@@ -84,7 +84,7 @@ def cut(kind):
     """Read event by event: on responses the last one tells of the failure, and it raises nothing."""
     def case():
         raises((openai.APIError, anthropic.APIError), lambda: list(llm(kind).stream_chat(QUESTIONS)))
-    return case if WIRE != "responses" else "the SDK ignores the event response.failed of this wire"
+    return case if WIRE != "responses" else "the SDK ignores the event response.failed of the responses wire"
 
 
 # It wants to know how much an id takes, and knows none of ours: people add theirs like this.

@@ -257,7 +257,7 @@ export const accountOperations = [
     input: z.strictObject({ account: field.account }),
     output: accountShape,
     problems: ['not_found'],
-    text: 'suspend an account, as account.update does with `suspended`: its requests are refused, and its keys, entries and reports are kept',
+    text: 'suspend an account (`account.update` with `suspended` does the same): its requests are refused, and its keys, entries and reports are kept',
     run: async (context, { account }) =>
       one(context, await context.books.updateAccount(account, { state: 'suspended' })),
   }),

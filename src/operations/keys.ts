@@ -275,7 +275,7 @@ export const keyOperations = [
     }),
     output: keyShape,
     problems: ['not_found', 'conflict'],
-    text: 'change the label or the expiry of one key; other limits also change for the earlier and later keys of the same rotation',
+    text: 'change the label, the expiry or the limits of a key; new limits also apply to the earlier and later keys of the same rotation',
     cli: [{ command: 'key set', arguments: ['key'], options: { label: '--label <text>', ...boundOptions } }],
     async run(context, { key, ...asked }) {
       const { books } = context

@@ -58,7 +58,9 @@ export const usageInput = z.strictObject({
     .describe(`the figures to show, separated by commas: any of ${measures.join(', ')}`),
   top: field
     .count(1, groupsMax, groupsUsual)
-    .describe('how many groups are shown: those with the largest first measure; `other` is the sum of the rest'),
+    .describe(
+      'how many groups are shown: those with the largest values of the first measure; `other` is the sum of the rest',
+    ),
   tz: field
     .text('must be a text')
     .refine(isTimeZone, { error: 'must be the name of a time zone, such as UTC or Europe/Berlin' })
