@@ -1,8 +1,9 @@
 import type { AccountRow } from './book-rows.ts'
 import type { BookStore, Books } from './books.ts'
 
-/** A function that reads accounts of a store, for a check before a server starts. */
-export type AccountLook<T> = (accounts: Pick<BookStore, 'findAccount' | 'pageAccounts'>) => Promise<T>
+/** The accounts of a store, as checks read them before a server starts. */
+export type AccountReader = Pick<BookStore, 'findAccount' | 'pageAccounts'>
+export type AccountLook<T> = (accounts: AccountReader) => Promise<T>
 
 /** The most accounts that a warning lists. */
 const namedMax = 10

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { formatBudget } from '../accounts/budget.ts'
-import type { AccountLook } from '../accounts/planless.ts'
+import type { AccountReader } from '../accounts/planless.ts'
 import type { Config } from '../config/config.ts'
 import { type GlobalOptions, usage } from './options.ts'
 import { formatFields, print } from './print.ts'
@@ -47,7 +47,7 @@ export function addSignInCommand(program: Command): void {
 
 /** Warns of rules that name an account which the store lacks. The people of such a rule cannot sign in. */
 export async function warnOfRules(
-  accounts: Parameters<AccountLook<unknown>>[0],
+  accounts: AccountReader,
   rules: readonly { account?: string | undefined }[],
 ): Promise<Config['warnings']> {
   const warnings: { path: string; message: string }[] = []
