@@ -131,7 +131,7 @@ function percent(share: number): string {
 function write(weights: number[]): void {
   const rows = pieceKinds.map((kind, index) => {
     const row = weights.slice(index * lengthSlots, (index + 1) * lengthSlots)
-    return `  // ${kind}\n  ${row.join(', ')},`
+    return `  // Pieces of the kind: ${kind}\n  ${row.join(', ')},`
   })
   const scriptRows = Object.keys(scripts).map((name, index) => {
     return `  ${weights[pieceCount + index * 2]}, ${weights[pieceCount + index * 2 + 1]}, // ${name}`
