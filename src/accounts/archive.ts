@@ -65,7 +65,7 @@ export type Seal = {
 /** The sums of one key and one person over the entries of a seal. An empty text means no key or no person. */
 export type SealedSums = { keyId: string; person: string; sums: Record<SumColumn, bigint> }
 
-/** A row of the index of an archive: one for each archived entry. `id` is made from its request id or reference. */
+/** The row of an archived entry in the index of archives. `id` is made from the entry's request id or reference. */
 export type ArchivedEntry = {
   id: string
   kind: 'debit' | 'credit' | 'return'
@@ -99,7 +99,7 @@ export function sealText(seal: Seal): string {
   return ['seal', ...fields, seal.firstDigest, seal.lastDigest, seal.postedMs].map((value) => field(value)).join('')
 }
 
-/** Formats the sums of one key and person in a sealed row, as input for their digest. */
+/** Returns the text of the sums of one key and person in a sealed row. A digest is computed from such texts. */
 export function sumsText(accountId: string, month: string, { keyId, person, sums }: SealedSums): string {
   const fields = ['sums', accountId, month, keyId, person, ...sumColumns.map((column) => sums[column])]
   return fields.map((value) => field(value)).join('')

@@ -61,7 +61,7 @@ export const accountSorts = ['created', '-created', 'name'] as const
 
 /** A request for a page of accounts that match every given filter and come after a given position. */
 export type AccountPage = {
-  /** A part of the name in lower or upper case, or the beginning of the id. */
+  /** A part of the name, in capitals or small letters, or the beginning of the id. */
   q?: string | undefined
   state?: AccountRow['state'] | undefined
   /** Only accounts with these ids. */

@@ -62,7 +62,7 @@ export type ChangeScope = {
   ahead?: true
   /** A session by its digest. */
   session?: string
-  /** Digests of keys. The facts name those that exist already. */
+  /** Digests of keys. The store finds which of these keys exist already. */
   digests?: readonly string[]
   /** References of credits. The store finds which of them are already booked. */
   references?: readonly string[]
@@ -72,7 +72,7 @@ export type ChangeScope = {
   oauthGrant?: { id: string } | { digest: string }
   /** A session with its key, account and person. */
   signIn?: SessionName
-  /** The person with this identity, or the person to whom this identity is linked. */
+  /** An identity at a provider. The store finds its person, or the person to whom the identity is linked. */
   identity?: { issuer: string; subject: string }
 }
 
@@ -94,7 +94,7 @@ export type Facts = {
   accounts: readonly AccountRow[]
   ahead?: readonly AheadAccount[]
   aheadBudgets?: readonly { accountId: string; scope: string; per: Budget['per'] }[]
-  /** The references of the grants of each account in `ahead` that has grants. */
+  /** For each account in `ahead` that has grants: the references of its grants. */
   aheadGrants?: readonly { accountId: string; references: readonly string[] }[]
   made: Made | undefined
   session?: BookRow<'sessions'> | undefined
@@ -508,8 +508,8 @@ function endsOf(
 ): Pick<KeyRow, 'expiresMs' | 'ownExpiresMs'> {
   const { id, label, revokedMs, expiresMs, ownExpiresMs } = key
   if (revokedMs !== undefined) throw new BookError('key_revoked', id)
-  // A key of another gateway that was not rotated has no grace period. An operator may move its expiry. The expiry that
-  // a successor will get stays the same.
+  // A key of another gateway that was not rotated has no grace period, so its expiry can be moved. The expiry that a
+  // successor would get (`ownExpiresMs`) stays the same.
   if (key.origin !== undefined && !isForeignRotated) return { expiresMs: wishedMs, ownExpiresMs }
   if (key.origin === undefined && (expiresMs === undefined || expiresMs === ownExpiresMs)) {
     // If an operator shortens the life, `ownExpiresMs` keeps the later end. That marks the earlier end as fixed. If it

@@ -341,8 +341,8 @@ export interface BookStore {
    */
   sumEntries(filter: EntryFilter, by: readonly Grouping[], shifts?: readonly DayShift[]): Promise<Total[]>
   /**
-   * Lists the models of entries that are folded, which means summed into rows for reports. A model that only unfolded
-   * entries have may be missing, as long as reports leave these entries out.
+   * Lists the models of folded entries, which are entries summed into rows for reports. While reports leave unfolded
+   * entries out, a model may be missing if all its entries are unfolded.
    */
   listModels(): Promise<string[]>
   /** Returns the time zone of the days in reports, and the time from which figures for reports are kept. */
@@ -424,7 +424,7 @@ export interface BookStore {
   pageAhead(page: AheadPage): Promise<AheadEntry[]>
   /** Lists the archives (files of closed months), the oldest first (src/accounts/archive.ts). */
   listArchives(): Promise<Archive[]>
-  /** Finds a request's debit in the index of archived entries. The debit is or was in an archive's file. */
+  /** Finds a request's debit in the index of archived entries, even if the archive was put back into the ledger. */
   findArchived(requestId: string): Promise<ArchivedEntry | undefined>
   /** Lists records of the audit trail, the newest first. @param beyond only records before this number */
   listAudit(which: AuditFilter & { limit: number; beyond?: number | undefined }): Promise<AuditRow[]>
@@ -453,7 +453,7 @@ export interface BookStore {
   touchSession(digest: string, seenMs: number): Promise<void>
 }
 
-/** The act of triwire itself, which makes some changes without an operator. */
+/** The actor of a change that triwire itself makes, without an operator. */
 const nobody: Act = { actor: 'triwire' }
 
 /** Creates the books of a store. @param nowMs Unix milliseconds @param calendar of the zone that budgets follow */
@@ -529,7 +529,7 @@ export function createBooks(
     }
   }
 
-  /** Tries a change. If it lacks sums, it writes nothing. The sums are read without a lock, and it is tried again. */
+  /** Repeats a change until it lacks no sums. Until then, it writes nothing. Sums are read without a lock. */
   async function counting<T>(make: (counted: PersonCounting) => BookChange<T | Uncounted>): Promise<T> {
     const sums = new Map<string, PersonSums>()
     const keyOf = ({ accountId, per }: UncountedBudget) => `${accountId} ${per}`

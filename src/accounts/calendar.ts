@@ -192,7 +192,7 @@ const openedMax = 100
 
 const canonical = new Map<string, string>([['UTC', 'UTC']])
 
-/** @returns a function for the zone's offset from UTC at a moment, in ms; positive if the zone's clocks are ahead */
+/** Returns a function that computes a zone's offset from UTC at a moment, in ms; positive if its clocks are ahead. */
 function openZone(timeZone: string): ReadOffset {
   const found = opened.get(timeZone) ?? makeReader(timeZone)
   if (opened.size < openedMax) opened.set(timeZone, found)

@@ -19,8 +19,7 @@ export function formatCalls(calls: Calls | undefined): string | undefined {
 }
 
 /**
- * Parses the text. The inverse of `formatCalls`. Invalid counts, which only a ledger that was tampered with has, are
- * left out.
+ * Parses a text that `formatCalls` made. Invalid counts are left out. Only a ledger that was tampered with has them.
  */
 export function parseCalls(text: string | null | undefined): Calls | undefined {
   if (!text) return undefined

@@ -42,7 +42,7 @@ export const detailKinds = {
 
 export type DetailColumn = keyof typeof detailKinds
 
-/** The columns of `detailKinds`, in the order in which form 3 covers them. */
+/** The columns of `detailKinds`, in the order in which a digest of form 3 contains their values. */
 export const detailColumns = Object.keys(detailKinds) as DetailColumn[]
 
 /**
@@ -209,9 +209,9 @@ export class HeadHash {
   }
 
   /**
-   * Adds the next entry. @param correctedMs the moment of the correction, if the entry is one. A head (a digest of all
-   * entries up to a moment) that is made later covers the correction and all entries before it. Their posting times do
-   * not matter then (amends ruling C15).
+   * Adds the next entry. A head is a digest of all entries up to a moment. A head made after a correction covers the
+   * correction and the account's entries before it, whatever their posting times (amends ruling C15).
+   * @param correctedMs the moment of the correction; undefined if the entry is not a correction
    */
   note(accountId: string, postedMs: number, digest: string, correctedMs?: number): void {
     if (accountId !== this.#accountId) this.#endAccount()
@@ -246,7 +246,7 @@ export function postedMs(nowMs: number, previousMs: number, headMs: number): num
   return Math.max(nowMs, previousMs, headMs + 1)
 }
 
-/** The furthest that a clock may have been ahead when a head was made, in ms. */
+/** The most by which the time of the last head may be ahead of the clock, in ms. */
 const aheadMax = 86_400_000
 
 /**

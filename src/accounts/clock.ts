@@ -7,11 +7,11 @@ import { formatTime } from './calendar.ts'
  * clock only runs forward, also while the machine is suspended.
  */
 
-/** How far the wall clock may drift from the steady clock, or be before the newest entry, in ms. */
+/** The most that the wall clock may differ from the steady clock, or lag behind the newest entry, in ms. */
 export const apartMaxMs = 3_600_000
 /**
- * At a start and on the command line, a clock is accepted for this long after the newest entry or confirmation, in ms.
- * After that, an operator must confirm the clock again.
+ * A starting server or command accepts its clock if the newest entry or confirmation is at most this old, in ms.
+ * Otherwise an operator must confirm the clock again.
  */
 const restMaxMs = 366 * 86_400_000
 /** How often the store is read, in ms: normally, and while the clock is in doubt. */
@@ -64,7 +64,7 @@ export function isPastRest({ nowMs, newestMs = nowMs, confirmed }: ClockFacts): 
   return nowMs - Math.max(newestMs, confirmedMs) > restMaxMs
 }
 
-/** Whether an entry is so far ahead of the clock that this clock, or the one that dated the entry, must be wrong. */
+/** Whether an entry is so far ahead of this clock that this clock or the clock that dated the entry must be wrong. */
 export function isAhead(postedMs: number, nowMs: number): boolean {
   return postedMs > nowMs + apartMaxMs
 }
@@ -108,8 +108,8 @@ export class ClockWatch {
   }
 
   /**
-   * Ends a doubt when the clock is right again, or when an operator confirms the time that it shows. @returns the state
-   * to report
+   * Decides whether the clock is in doubt. A doubt ends when the clock is right again, or when an operator confirms the
+   * clock's present time. @returns the state to report
    */
   judge(facts: ClockFacts): ClockNews {
     const { nowMs, newestMs = 0, confirmed } = facts

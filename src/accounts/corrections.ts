@@ -17,7 +17,7 @@ import { lastGrantUntil, monthOf } from './grants.ts'
  */
 export type Correction = { accounts: readonly AheadAccount[]; nowMs: number; shiftMs: number }
 
-/** An entry that a correction names, with the time at which it counts. */
+/** An entry that a correction names. @property effectiveMs the time at which the entry counts */
 export type CorrectedEntry = Omit<AheadEntry, 'effectiveMs'> &
   Pick<AheadAccount, 'accountId' | 'accountName'> & { effectiveMs: number }
 
@@ -68,9 +68,9 @@ function shiftMsOf(entries: readonly { createdMs: number }[], nowMs: number, las
 }
 
 /**
- * Finds the times at which entries will count. An entry that was created before `nowMs` counts at its creation. All
- * others are moved back by the same number of ms.
- * @param lastMs when the last of the moved entries will count
+ * Finds the times at which entries count after a correction. An entry that was created before `nowMs` counts at its
+ * creation. All other entries are moved back by the same number of ms.
+ * @param lastMs the time at which the latest moved entry will count
  * @throws BookError if `lastMs` is ahead of the clock or precedes a correctly dated entry, or if an entry would move
  *   before 1970
  */

@@ -8,7 +8,7 @@ import type { KeyBounds } from './key-bounds.ts'
 
 /** A key or a person with limits of its own (rulings R15, Y20). */
 export type KeyScope = Pick<KeyBounds, 'requestsPerMinute'> & {
-  /** The id under which the limits are counted: of the person, or of the first key in a line of rotated keys. */
+  /** The id under which the limits are counted: the id of the person, or of the first key in a line of rotated keys. */
   id: string
   /** The most that may be spent in one window of the budget. The store determines the current window. */
   budgetNanos: bigint | undefined
@@ -39,7 +39,7 @@ export type ClaimScopes = { accountId: string; keyId: string | undefined; person
 
 export type DeskOrder =
   | { say: 'ask'; ask: DeskQuestion }
-  /** Ends a hold, because the debit is durable or there will be no debit. */
+  /** Ends a hold (reserved credit), because the debit is durable or there will be no debit. */
   | ({ say: 'release'; holdNanos: bigint } & ClaimScopes)
   /** A debit that is due but not in the store yet. Once it is there, the order is sent again with a negative amount. */
   | ({ say: 'owe'; amountNanos: bigint } & ClaimScopes)

@@ -186,7 +186,7 @@ export type AheadAccount = {
    * ahead.
    */
   moved: { firstMs: number; lastMs: number } | undefined
-  /** The latest creation time that is not ahead of the clock. */
+  /** The latest creation time of an entry that was not created ahead of the clock. Undefined if there is none. */
   keptMs: number | undefined
   /** The earliest time for the first entry: the time of the entry before it, or of the account's creation. */
   afterMs: number

@@ -52,8 +52,8 @@ type ForeignKey = {
 }
 
 /**
- * Fields of a new person for a key. An existing person stays unchanged. @property account required if the person has
- * bounds
+ * The fields with which the person of a key is created. They are ignored if the person exists already.
+ * @property account required if the person has bounds
  */
 type ForeignPerson = {
   externalId: string

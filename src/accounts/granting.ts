@@ -42,7 +42,7 @@ export function createGranting({ books, directory, nowMs, calendar, log }: Grant
     }
   }
 
-  /** Posts the grants of all accounts in memory, one after the other. */
+  /** Posts the due grants of all accounts that are in memory, one account after the other. */
   async function postAll(): Promise<void> {
     for (const account of [...directory.listKnown()]) if (isDue(account)) await post(account)
   }

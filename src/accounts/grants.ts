@@ -1,9 +1,9 @@
 import type { Calendar } from './calendar.ts'
 
 /**
- * The last grant of an account, and the number of its entry. `spentNanos` is the part that was spent up to and
- * including entry `throughSeq`. If `throughSeq` is undefined, nothing was summed, because the account keeps the unspent
- * rest.
+ * The last grant of an account, and the number of its entry (`seq`). `spentNanos` is the part of the grant that was
+ * spent up to and including entry `throughSeq`. `throughSeq` is undefined if the account keeps the unspent rest,
+ * because the spend is not summed then.
  */
 export type GrantBase = {
   reference: string

@@ -16,8 +16,8 @@ export type KeyBounds = {
   /** Ids and aliases as clients write them. An entry that ends in `*` stands for all models with that prefix. */
   models: readonly string[] | undefined
   /**
-   * The id of the person who uses the key. It limits nothing, but a key and its successors have the same person (ruling
-   * Y21).
+   * The id of the person who uses the key. This id limits nothing. A key and its successors have the same person
+   * (ruling Y21).
    */
   person: string | undefined
   /** Labels of the key's requests, such as `project=apollo`, sorted by dimension. */

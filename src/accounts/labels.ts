@@ -4,7 +4,7 @@
  * in some dimensions.
  */
 
-/** All values that may be chosen, by dimension. */
+/** All values that the configuration declares for labels, by dimension. */
 export type DeclaredLabels = ReadonlyMap<string, ReadonlySet<string>>
 
 /**
@@ -41,8 +41,8 @@ export function parseLabels(text: string): string[] {
 }
 
 /**
- * Parses the dimensions in which a client may choose: `project,team`. @throws RangeError with a message for the person
- * who wrote it
+ * Parses the dimensions for which a client may choose its own labels, such as `project,team`. @throws RangeError with a
+ * message for the person who wrote the text
  */
 export function parseDimensions(text: string): string[] {
   const dimensions = cut(text, 'dimensions', 'project,team')
@@ -70,7 +70,7 @@ export function undeclaredMistake(declared: DeclaredLabels, words: readonly stri
   return undefined
 }
 
-/** Formats the labels of a key or an entry for a store: sorted by dimension, separated by commas. */
+/** Formats the labels of a key or an entry for a store, with commas. @param labels sorted by dimension */
 function formatLabels(labels: readonly string[]): string {
   return labels.join(',')
 }

@@ -19,8 +19,8 @@ export const outcomes = [
 export type RequestOutcome = (typeof outcomes)[number]
 
 /**
- * The key, wires, model and upstream of an answer (ruling C9). The first release recorded only the model. The rest is
- * undefined in its entries and spool lines.
+ * The key, wires, model and upstream of an answer (ruling C9). Entries and spool lines of the first release have only
+ * the model. Their other fields are undefined.
  */
 export type Origin = {
   keyId: string | undefined
@@ -40,7 +40,7 @@ export type Origin = {
 export type EntryDetails = {
   /** The digest of the price list from which the prices were chosen, if the list has bands, tiers or geographies. */
   list?: string | undefined
-  /** The parts of the price list that apply. A part is undefined if its base price applies. */
+  /** The band, tier and geography whose prices apply. Each is undefined if the base price applies instead. */
   band?: string | undefined
   tier?: string | undefined
   geo?: string | undefined
@@ -60,7 +60,7 @@ export type EntryDetails = {
   fellBackCause?: string | undefined
   /** Why the conversation moved to another upstream account. */
   moved?: string | undefined
-  /** For a correction: the time at which the entries that it names count, in Unix milliseconds. */
+  /** For a correction: the time at which the corrected entries count, in Unix milliseconds. */
   effectiveMs?: number | undefined
 }
 
@@ -131,8 +131,8 @@ export interface Ledger {
   /** Counts the debits that are not in the ledger yet. */
   backlog(): Backlog
   /**
-   * Calls `tell` for each debit with the time until it was durable in the ledger, in ms. Only the listener of the last
-   * call is kept.
+   * Makes the ledger call `tell` for each debit that has become durable, with the time that this took in ms. A new call
+   * replaces the function of an earlier call.
    */
   onDurable(tell: (tookMs: number) => void): void
 }

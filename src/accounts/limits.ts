@@ -62,7 +62,7 @@ export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: 
     return { limit: most, left: Math.max(0, most - window.taken), resetSeconds }
   }
 
-  /** Whether `take` would refuse. Takes no place. */
+  /** Whether `take` would refuse this key now. No place in the key's window is taken. */
   function isFull(key: string, most = limit): boolean {
     return (findOpen(key, clockMs())?.taken ?? 0) >= most
   }

@@ -65,7 +65,7 @@ export function createBalances(): Balances {
 export type Balance = {
   /** The sum of the account's ledger entries, as the store last reported it, minus `owedNanos`. */
   balanceNanos: bigint
-  /** Debits that are due but not in the store yet. Their amount must not be spent again (ruling C5). */
+  /** The amount of debits that are due but not in the store yet. This amount must not be spent again (ruling C5). */
   owedNanos: bigint
   /** The sum of the holds of running requests. */
   heldNanos: bigint
@@ -148,9 +148,9 @@ export function createBoundsBook() {
   }
 
   /**
-   * Forgets keys that no longer exist. A key is kept while requests of its line (a key with its successors) run. It is
-   * also kept while a debit of it is not in the store. A later call forgets such a key. So call this from time to time,
-   * even with an empty list.
+   * Forgets keys that no longer exist. A key stays while requests of its line (a key with its successors) run. A key
+   * also stays while one of its debits is not in the store. A later call forgets such a key. So call this from time to
+   * time, even with an empty list.
    */
   function forget(gone: readonly string[]): void {
     for (const id of gone) if (byKey.has(id)) leaving.add(id)
@@ -229,8 +229,8 @@ type DirectoryOptions = {
   /** The limits of keys that have limits of their own. */
   bounds: Pick<BoundsBook, 'note' | 'forget'>
   /**
-   * Reads the key with this digest from the store, or all changes since the last reading. Passes the result to `apply`
-   * before it resolves.
+   * Reads from the store either the key with this digest, or all changes since the last reading. Passes the result to
+   * `apply` before the promise resolves.
    */
   readAgain(digest: string): Promise<void>
   /** The most accounts to keep in memory. With more, the least recently used accounts are forgotten. */

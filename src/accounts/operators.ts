@@ -214,7 +214,7 @@ export const sessionsMax = 20
 /** How long a token of the command line is valid, in ms. The command line makes one for each query. */
 const commandTokenMs = 60_000
 
-/** The stored role of a token that is part of a link. The token can be used only with `openLink`. */
+/** The role that the store records for the token of a sign-in link. Such a token can be used only with `openLink`. */
 const linkRole = 'link'
 
 /**

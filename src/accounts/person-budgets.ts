@@ -67,7 +67,7 @@ export class BudgetCount {
     return { writes: [], result: new Uncounted(this.#missing) }
   }
 
-  /** Makes the writes for a changed person. @param ids the ids by which entries name the person from now on */
+  /** Makes the writes for a changed person. @param ids all ids by which entries name the person after the change */
   move(after: PersonRow, before: PersonRow, ids: readonly string[]): BookWrite[] {
     const accountId = (after.accountId ?? before.accountId)!
     const { budget } = after.bounds

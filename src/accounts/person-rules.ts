@@ -133,8 +133,8 @@ export function importPersons(
 
 /**
  * Records that two people are one person with two identities. From then on, all keys belong to the first person, and
- * reports count both people's entries together. The external id of the second person is kept, and finds the first
- * person from then on.
+ * reports count both people's entries together. The external id of the second person is kept, and a search for it finds
+ * the first person.
  */
 export function linkPersons(asked: string, other: string, counting: PersonCounting): BookChange<PersonRow | Uncounted> {
   return {
@@ -191,8 +191,8 @@ export function erasePerson(asked: string, nowMs: number): BookChange<PersonRow>
 }
 
 /**
- * Ends everything that a person got by signing in: sessions, keys that they made for agents, and browser sessions of
- * the consoles.
+ * Ends everything that a person got by signing in: sessions, keys that the person made for agents, and browser sessions
+ * of the consoles.
  */
 export function signOutPerson(asked: string, nowMs: number): BookChange<PersonRow> {
   return {
@@ -370,7 +370,7 @@ function indexesOf(index: PersonIndex, person: Pick<PersonRow, IdentityField>): 
   })
 }
 
-/** Finds the people that an imported line may match (see `importPersons`). The first identity with a match decides. */
+/** Finds the people whom an imported line may match: by external id, else by e-mail address, else by name. */
 function matches(index: PersonIndex, fields: Partial<PersonRow>): readonly PersonRow[] {
   for (const [at, field] of identities.entries()) {
     const surer = identities.slice(0, at)

@@ -62,8 +62,8 @@ function lapseOf(grantNanos: bigint, spentNanos: bigint, balanceNanos: bigint): 
 }
 
 /**
- * Returns the first unused reference. A top-up may have this reference, if it is older than the reserved prefixes. The
- * next number is then taken (ruling C8).
+ * Returns the first unused reference for a grant or a lapse in this month. An old top-up may already have the reference
+ * without a number, from the time before its prefix was reserved. Then a number is added (ruling C8).
  */
 function freeReference(taken: ReadonlySet<string>, kind: GrantEntryKind, accountId: string, month: string): string {
   const first = grantPrefix(kind, accountId) + month

@@ -46,8 +46,8 @@ export interface Poster {
    */
   withdraw(debits: readonly Debit[]): Promise<Withdrawn>
   /**
-   * Gives back each of these debits that is in the ledger (ruling C13). Repeating the call gives nothing back twice.
-   * Resolves once the commit is on disk. The number of attempts has no limit. @throws if the poster dies first
+   * Reverses each of these debits that the ledger has (ruling C13). A repeated call reverses nothing twice. Resolves
+   * once the commit is on disk. The number of attempts has no limit. @throws if the poster dies first
    */
   giveBack(requestIds: readonly string[]): Promise<GivenBack>
   /** Resolves with the cause when the poster dies. Never resolves after `close`. */

@@ -48,7 +48,7 @@ export const registers = {
     /** The reference of the last monthly grant. */
     last_grant: optional(text()),
   },
-  /** Keys. A digest identifies a key, and its secret is never stored. The columns of key bounds are added to these. */
+  /** Keys. The store has a key's digest, never its secret. The columns of key bounds are added to these columns. */
   keys: {
     id: text(),
     account_id: text(),
@@ -73,8 +73,8 @@ export const registers = {
     /** The sign-in to which the key belongs (ruling Y20). */
     session: optional(text()),
     /**
-     * The gateway that made a foreign key; empty for our own keys. The second release of triwire can read such a row
-     * and refuses the key.
+     * The other gateway that made the key; empty for our own keys. The second release of triwire can read a row with
+     * this field, and refuses the key.
      */
     origin: optional(text()),
   },
@@ -92,8 +92,8 @@ export const registers = {
   /** The texts of price lists to which entries of form 3 refer. */
   lists: { digest: text(), text: text() },
   /**
-   * People who use keys. They are not in the chain; entries contain only their ids (ruling Y21). The row of an erased
-   * person stays, with only its id. The columns of their bounds are added to these.
+   * People who use keys. They are not in the ledger's chain of digests; entries contain only their ids (ruling Y21).
+   * The row of an erased person stays, with only its id. The columns of a person's bounds are added to these.
    */
   persons: {
     id: text(),
@@ -210,7 +210,7 @@ export const registers = {
   },
   /** The header of the statement of each closed month, as JSON (`StatementHeader`). It has what no entry contains. */
   statements: { account_id: text(), month: text(), header: text() },
-  /** The people of a statement. Separate from the statement, because names can be erased (ruling Y21). */
+  /** The people of a statement. They have a table of their own, because names can be erased (ruling Y21). */
   statement_people: {
     account_id: text(),
     month: text(),

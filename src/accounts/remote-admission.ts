@@ -92,7 +92,7 @@ export class RemoteAdmission {
     this.#waiting.clear()
   }
 
-  /** Receives the desk's answers to questions. An empty list has no answer, but shows that the store responds. */
+  /** Receives the desk's answers to questions. An empty list only shows that the store responds. */
   hear(answers: readonly DeskAnswer[]): void {
     this.isStoreSilent = answers.some((answer) => answer.isStoreSilent)
     for (const answer of answers) {
@@ -362,7 +362,7 @@ type Remembered = {
    */
   spareNanos?: bigint | undefined
   /**
-   * The rate window; undefined if only the balance was reported. `endsMs` is by the clock of this process; 0 if no
+   * The rate window. Undefined if only the balance was reported. `endsMs` is a time of this process's clock, or 0 if no
    * window was open.
    */
   window: { taken: number; endsMs: number } | undefined

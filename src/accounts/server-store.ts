@@ -107,7 +107,7 @@ export type AdmissionLimits = {
   isShedding(): boolean
   /** A monotonic clock in ms, for windows that this process keeps. */
   clockMs(): number
-  /** The current time in Unix milliseconds. Budgets renew by it if this process decides their renewal. */
+  /** The current time in Unix milliseconds. A process that decides when budgets renew uses this time. */
   nowMs(): number
 }
 

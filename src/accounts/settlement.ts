@@ -60,7 +60,7 @@ export class Settlement implements Ledger {
   /** The overdue debits that are on disk, in the spool. */
   readonly #spooled = new Set<string>()
   readonly #withdrawals: Withdrawals
-  /** The number of overdue or withdrawn debits of each account that has any. */
+  /** For each account with overdue or withdrawn debits: the number of these debits. */
   readonly #owing = new Map<string, number>()
   /** Resolves when all attempts so far to spool overdue debits have ended, successfully or not. */
   #spooling: Promise<unknown> = Promise.resolve()
@@ -122,8 +122,8 @@ export class Settlement implements Ledger {
   }
 
   /**
-   * Takes over debits of earlier runs that are in a spool and that the store did not accept at the start. They block
-   * their accounts until the store accepts them.
+   * Takes over debits that an earlier run left in a spool, and that the store did not accept at the start. Such a debit
+   * blocks its account until the store accepts it.
    */
   adopt(rows: readonly Debit[]): void {
     const nowMs = this.#options.clockMs()

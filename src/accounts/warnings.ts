@@ -3,7 +3,7 @@ import { readLevels } from './key-bounds.ts'
 
 /*
  * Warnings for operators (ruling X15). If a warning follows from the ledger, the commit that crosses the limit stores
- * it once. The stored warning is then sent. If only a process can notice the problem, that process sends the warning
+ * the warning once, and it is sent later. If only a process can notice the problem, that process sends the warning
  * itself.
  */
 

@@ -125,7 +125,7 @@ export class Withdrawals {
     while (this.#running.size > 0) await Promise.all(this.#running)
   }
 
-  /** Waits for the answers to clients. Then notes in the spool, if possible, debits that must still be given back. */
+  /** Waits until each client has its answer. Then tries to note in the spool the debits that must still be reversed. */
   async close(): Promise<void> {
     await this.settled()
     if (!this.isSafe()) await this.#note()

@@ -52,7 +52,7 @@ export type ApiParts = IdentityParts & {
  * Serves a request that an operator sends on behalf of an account, as if a client of the account had sent it.
  * @param asked.requestId the id of the operator's request, which the served request has too
  * @param asked.ip the operator's address
- * @param share counts the body until the served request counts it itself
+ * @param share counts the memory of the body until the served request counts it itself
  */
 export type PlayRequest = (
   exchange: HttpExchange,

@@ -3,8 +3,8 @@ import type { HttpExchange } from '../http/http-exchange.ts'
 
 /*
  * Protects against requests that a page of another site makes a browser send. Tokens do not prevent such requests. The
- * browser adds the user's cookies if the site's name resolves to this address, or if the page posts a form to this
- * listener.
+ * browser adds the user's cookies if the page posts a form to this listener. It also does so if the name of the other
+ * site resolves to this address.
  */
 
 /** The part of a site that the configuration defines. */
@@ -29,7 +29,7 @@ export function siteOf({ socket }: HttpExchange, known: KnownSite = {}): Site {
   return { ...known, port: socket.localPort ?? 0, isSecure: 'encrypted' in socket }
 }
 
-/** Whether `Host` names this listener: by the public URL, or by a loopback or certificate name with the port. */
+/** Whether `Host` names this listener: the public URL, or a loopback or certificate name with the listener's port. */
 export function isOurHost(host: string | undefined, { port, isSecure, publicUrl, names }: Site): boolean {
   const [, bracketed, plain, said] = /^(?:\[([\da-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i.exec(host ?? '') ?? []
   const name = (bracketed ?? plain)?.toLowerCase()

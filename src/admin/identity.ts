@@ -17,7 +17,7 @@ export type IdentityParts = {
   isForOwners?: boolean
   /** Unix milliseconds. */
   nowMs(): number
-  /** Reads the tokens of sessions. */
+  /** Reads the access tokens that people get when they sign in (ruling Y20). */
   readAccess?: AccessReader | undefined
   running: Pick<Running, 'hasForeignKeys'>
   /** Counts invalid tokens. */

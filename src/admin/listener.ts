@@ -53,7 +53,7 @@ const apiPrefix = '/api/v1/'
 /** The path of the demo. Its API is below this path. */
 const demoPath = '/demo'
 
-/** Whether the server is ready. A text says why it is not. A `note` belongs to a ready server. Anyone may read both. */
+/** Whether the server is ready. A text says why it is not. A `note` is about a ready server. Anyone may read them. */
 export type Readiness = boolean | string | { note: string }
 
 /** Limits for requests of operators, which are small and arrive quickly. Times are in ms, sizes in bytes. */

@@ -65,7 +65,7 @@ export class FrameCutter {
     this.#restHasReturn = hasReturn && rest.includes('\r')
   }
 
-  /** Whether no unfinished event is kept. */
+  /** Whether the cutter has no part of an unfinished event. */
   get isEmpty(): boolean {
     return this.#rest === ''
   }
@@ -75,7 +75,7 @@ export class FrameCutter {
     this.#rest = ownCopy(this.#rest)
   }
 
-  /** Call this at the end. Returns the unfinished event if only its last blank line is missing (translation 4.1). */
+  /** Call this at the stream's end. Returns an event that lacks only its last blank line (translation 4.1). */
   end(): RawFrame | undefined {
     const rest = this.#clean(this.#rest, true)
     this.#keep('', false)

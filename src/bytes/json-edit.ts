@@ -53,7 +53,7 @@ export function setMembers(
   }
 }
 
-/** Lists the elements of an array inside a text that was already checked. */
+/** Lists the elements of an array. The text that contains the array must be valid JSON. */
 export function elementsOf(bytes: Uint8Array, range: Range): Range[] {
   const elements: Range[] = []
   let depth = 0

@@ -17,7 +17,7 @@ const sentMark = `${rareCharacter}sent-${randomBytes(9).toString('base64url')}:`
  */
 const tokens = Array.from({ length: 512 }, (_, place) => Buffer.from(sentMark + place).toString('latin1'))
 
-/** The sources in the body that is being written. The token of a source contains the source's index in this list. */
+/** The sources in the body that is being written. A token (placeholder) has the index of its source in this list. */
 let sources: JsonSource[] = []
 let isWriting = false
 
@@ -65,7 +65,7 @@ export class JsonSource implements RawJson {
     return isBytes(from) ? from.toString('utf8', start, Math.min(end, start + bytes)) : this.source.slice(0, bytes)
   }
 
-  /** Called by JSON.stringify. Returns a token while `writeJson` runs, and the parsed value otherwise. */
+  /** Called by JSON.stringify. Returns a token (placeholder) while `writeJson` runs, and the parsed value otherwise. */
   toJSON(): unknown {
     return isWriting ? tokenFor(this) : JSON.parse(this.source)
   }

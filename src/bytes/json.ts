@@ -204,7 +204,7 @@ function placeOf(text: string | Buffer, word: string, from: number): number {
   return -1
 }
 
-/** Returns the index in the word at which the searched part begins. */
+/** Returns the index at which the searched part of the word begins (see `placesOf`). */
 function rareAt(word: string): number {
   for (let i = 0; i < word.length; i++) {
     const code = word.charCodeAt(i)

@@ -121,7 +121,7 @@ export function tierFieldOf(wire: ModelWire): string {
 /** The field in which a decoded request names the tier that it asks for. It is the same for all wires. */
 export const tierScalar = 'service_tier'
 
-/** All wires with `service_tier` use the same words, so a word that names the tier is sent unchanged. */
+/** All wires with `service_tier` use the same words. So the client's word is sent unchanged if it names the tier. */
 function tierWordOf(tier: Tier, word: string): string {
   return tierOf(word) === tier ? word : tier
 }
@@ -163,7 +163,7 @@ export type RetoldService = {
 }
 
 /**
- * Translates an answer's report of its service into the words of other wires' clients (ruling Y17).
+ * Translates the service (tier, speed, geography) that an answer reports into words of the other wires (ruling Y17).
  * @param wire the model's wire
  */
 export function retellService(said: ServiceWords | undefined, wire: ModelWire): RetoldService {

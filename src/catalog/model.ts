@@ -37,7 +37,7 @@ export type Tier = (typeof tiers)[number]
 /** One set of prices of a list, with all its factors applied. The ledger stores it once, under its version. */
 export type PriceSet = {
   prices: Prices
-  /** The name of these prices in a bill and in its ledger entry. */
+  /** The name of these prices in bills and in ledger entries. */
   version: string
   /** The index of the row in the price list from which this set comes. */
   row: number
@@ -81,11 +81,11 @@ export type PriceList = {
   rows: readonly PriceRow[]
   /** The set of prices of a list without dates, bands, tiers and geographies. Undefined for all other lists. */
   only: PriceSet | undefined
-  /** The moment that chooses row and band. It is the start of the request, or the end of its answer. */
+  /** The moment that decides the row and the band of a request: its start, or the end of its answer. */
   counts: 'start' | 'end'
   /** Whether any set has prices for calls of hosted tools. */
   hasCalls: boolean
-  /** Whether any set has a lower price for cache reads than for fresh input. */
+  /** Whether any set of prices has a lower price for cache reads than for fresh input. */
   hasCheaperReads: boolean
   /** Whether any set of prices has a higher price for cache writes than for fresh input. */
   hasDearerWrites: boolean
@@ -157,7 +157,7 @@ export type Model = Serving & {
   affinity: (typeof affinities)[number]
   /** Whether hosted tools are allowed on the model's own wire (spec 2.7) or refused (ruling C7). */
   hostedTools: Passage
-  /** Set if the id names a chain. Token limits then suit all entries; other members are those of the first entry. */
+  /** Set if the id names a chain. Its token limits suit all its models. Other members are those of its first model. */
   chain?: Chain
 }
 
@@ -169,7 +169,7 @@ export type Chain = {
   /** Two to four models, in the order in which they are tried. */
   entries: readonly Model[]
   when: ReadonlySet<FallbackCause>
-  /** How long a conversation stays with a later entry, in ms. If undefined, as long as a prompt cache lives. */
+  /** How long a conversation stays with a later entry of the chain, in ms. Undefined: the life of a prompt cache. */
   returnMs: number | undefined
 }
 

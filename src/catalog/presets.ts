@@ -27,7 +27,7 @@ export type Preset = {
   fixedSamplingProfile?: string
   /** The names of the provider in price files of other projects. */
   listedAs: readonly string[]
-  /** Credits for a call of each hosted tool, with the source. Without it, `add` writes `hosted_tools: refuse`. */
+  /** Credits for a call of each hosted tool, with their source. If undefined, `add` writes `hosted_tools: refuse`. */
   calls?: { texts: Readonly<Record<string, string>>; source: string }
   models: readonly PresetModel[]
 }
@@ -64,7 +64,7 @@ export type RateTexts = {
 }
 
 export type WrittenTexts = RateTexts & { steps?: readonly StepTexts[] }
-/** A row of prices in the words of the configuration. */
+/** A row of prices, with the member names and decimal texts of the configuration file. */
 export type PriceTexts = WrittenTexts & {
   from?: string
   calls?: Readonly<Record<string, string>>

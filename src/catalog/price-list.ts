@@ -17,7 +17,7 @@ import {
 
 const dayMs = 86_400_000
 
-/** The facts of a request that choose a set. A tier or geography without a price in the row counts as the base. */
+/** The facts that choose a set of prices. A tier or geography that the row does not price counts as the base. */
 type PriceFacts = {
   /** Unix milliseconds. */
   at: number
@@ -26,8 +26,8 @@ type PriceFacts = {
 }
 
 /**
- * Returns the rates of a request, and the `version` by which the ledger knows their price set. The other members tell
- * why these rates apply: row, band, tier, geography and step.
+ * Returns the rates of a request, and the `version`, which identifies their price set in the ledger. The other members
+ * tell why these rates apply: row, band, tier, geography and step.
  * @param inputTokens the sum of fresh input, cache reads and cache writes; it chooses the step
  * @returns `step`: the number of tokens above which the step begins; null for the base
  */
@@ -60,7 +60,7 @@ export function setKey(tier?: string | null, geo?: string | null): string {
   return `${tier ?? ''} ${geo ?? ''}`
 }
 
-/** Returns the set of the first row, without band, tier and geography. */
+/** Returns the base price set of the first row, which is for no band, tier or geography. */
 export function baseOf({ rows }: PriceList): PriceSet {
   return rows[0]!.sets[0]!.get(setKey())!
 }
@@ -79,7 +79,7 @@ export function isWithin({ offsetAt, weekdays, windows, daysOff }: Band, at: num
   return false
 }
 
-/** The longest time that the configuration allows for a whole answer, and for its usage after the client has left. */
+/** The largest setting of two time limits: for a whole answer, and for reading its usage after the client has left. */
 export const longestTimeout = '7d'
 
 /** The longest time of a request, in ms: a day for the body, and 7 days each for the answer and for its usage. */
@@ -144,8 +144,8 @@ function dearestOf(all: readonly Prices[], writes: CacheWrites): Prices {
 const searchedDays = 40
 
 /**
- * Returns the next moments at which the prices of a list change, each with its set. Changes by a band are found only
- * for the next 40 days.
+ * Returns the next moments at which the prices of a list change, each with the new set of prices. Changes at the edges
+ * of a band's hours are found only for the next 40 days.
  * @param most the most changes to return
  */
 export function nextChanges(list: PriceList, facts: PriceFacts, most: number): { at: number; set: PriceSet }[] {

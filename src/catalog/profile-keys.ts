@@ -39,8 +39,8 @@ export const profileKeys = z.strictObject({
         .optional(),
     })
     .describe('How the model reasons.'),
-  // If the model hides reasoning, the text of a cut answer is no basis for an estimate (ruling C12). `asked`: the model
-  // may reason if the request asks for it. `unless_off`: the model may reason unless the request switches it off.
+  // If the model hides reasoning, a cut answer's tokens cannot be estimated from its text (ruling C12). `asked`: the
+  // model may reason if the request asks for it. `unless_off`: the model may reason unless the request switches it off.
   hidden_reasoning: oneOf(['never', 'asked', 'unless_off']).describe(
     'When the model may reason without showing all of its reasoning in the stream. A summary does not show all of it.',
   ),
@@ -152,7 +152,7 @@ export const profileKeys = z.strictObject({
   // The next two keys decide which outside references may go upstream (ruling U12).
   remote_media: passage.describe('Whether addresses of media in requests of the same wire are passed on or refused.'),
   stored_files: passage.describe('Whether ids of files and prompts that the provider stores are passed on or refused.'),
-  // Calls without a price still pass; `check` and the program's start report them (ruling C11).
+  // Calls of hosted tools pass even if the price is missing; `check` and the program's start report this (ruling C11).
   charges: listOf(oneOf(chargeNames), 'charges').describe(
     'What the provider charges for in addition to input and output. `check` names the models that have no price for it.',
   ),
@@ -160,8 +160,8 @@ export const profileKeys = z.strictObject({
   costly_betas: listOf(filled('must name a beta'), 'betas').describe(
     'messages: betas that raise the price, which are dropped from requests. `*` stands for any ending.',
   ),
-  // The next two keys add to the fields in `catalog/routing-fields.ts` (ruling Y13). Names are in lower case once they
-  // are read.
+  // The fields in the next two keys are added to those in `catalog/routing-fields.ts` (ruling Y13). Reading converts
+  // field names to lower case.
   routing_fields: listOf(filled('must name a request field'), 'request fields').describe(
     'Further request fields that choose another model, provider, host, key or price. They are dropped. `a.b` is the member `b` of the object `a`.',
   ),

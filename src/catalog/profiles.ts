@@ -2,7 +2,7 @@ import { groupByWire, type Profile, type ProfileValues } from './profile.ts'
 import { refusals } from './refusals.ts'
 import { type ModelWire, modelWireNames } from './wire-names.ts'
 
-/** The values of a profile that differ from the extended profile. Two values are objects, which may be incomplete. */
+/** Values that replace those of the profile in `extends`. The two objects among the values may be incomplete. */
 export type ProfileSetting = Partial<Omit<ProfileValues, 'reasoning' | 'replayThought'>> & {
   /** The name of the extended profile. Without a name, the plain profile of the wire is extended. */
   extends?: string
@@ -88,7 +88,7 @@ const plainest: ProfileValues = {
   autoCacheSameWire: false,
   cacheLife: '5m',
   usageQuirk: 'none',
-  // A piece of an answer never counts as a repetition, because a model may repeat its own words (ruling Y4).
+  // By default, no piece of an answer counts as a repetition, because a model may repeat its own words (ruling Y4).
   cumulative: [],
   strictFields: false,
   assistantFirst: false,
@@ -124,7 +124,7 @@ const wireWays: Partial<Record<ModelWire, ProfileSetting>> = {
     autoCache: 'auto',
   },
   responses: {
-    // The wire's documented minimum (R-MAX).
+    // The smallest output cap that the wire documents, in tokens (R-MAX).
     minOutput: 16,
     accepts: new Set(['prompt_cache_key', 'safety_identifier', 'verbosity', 'allowed_tools', 'strict']),
     // The wire has no stop sequences.
@@ -207,7 +207,7 @@ const anthropic: ProfileSetting = {
   shape: 'closed',
   // Current models refuse `temperature` together with `top_p`.
   oneSamplingField: true,
-  // A cache write costs 1.25 times the input price for five minutes, and twice that price for an hour.
+  // A cache write costs 1.25 times the input price for five minutes, and twice the input price for an hour.
   charges: ['cache_write', 'cache_write_1h', 'calls'],
   refusals: refusals.anthropic,
 }
@@ -405,15 +405,15 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       reasoningField: 'reasoning_content',
       replayThought: { when: 'tool_turns', required: true },
       toolChoice: new Set(['auto', 'none']),
-      // Kimi models were trained on `functions.<name>:<n>`, and often fail with other ids.
+      // Kimi models were trained on call ids such as `functions.<name>:<n>`, and often fail with other ids.
       toolIdStyle: 'fn_index',
       shape: 'json',
       prefill: 'flag:partial',
       usageQuirk: 'top_level_cached',
       refusals: refusals.moonshot,
     },
-    // If thinking is missing, the error is "thinking is enabled but reasoning_content is missing in assistant tool call
-    // message".
+    // Moonshot's error for missing thinking is "thinking is enabled but reasoning_content is missing in assistant tool
+    // call message".
     messages: { unprovenThought: 'pass', refusals: refusals.moonshot },
   },
   qwen: {
@@ -421,7 +421,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       maxField: 'max_tokens',
       reasoning: {
         ...{ style: 'toggle', field: 'enable_thinking', levels: ['medium'], default: 'none', canDisable: true },
-        // The error says "does not support being set to required or object in thinking mode" (cloudwego/eino#994).
+        // Forced calls get "does not support being set to required or object in thinking mode" (cloudwego/eino#994).
         forcedCalls: false,
       },
       hiddenReasoning: 'never',
@@ -437,8 +437,8 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
     },
   },
   gemini: { chat: gemini },
-  // Gemini refuses a call of the conversation without its signature. For a call that another model made, Gemini accepts
-  // this signature (https://ai.google.dev/gemini-api/docs/thought-signatures).
+  // Gemini refuses a conversation with a tool call that has no signature. For a call that another model made, Gemini
+  // accepts this signature (https://ai.google.dev/gemini-api/docs/thought-signatures).
   'gemini-3': { chat: { ...gemini, callSignature: 'skip_thought_signature_validator' } },
   openrouter: {
     chat: {
@@ -474,8 +474,8 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       ...selfHosted,
     },
   },
-  // Measured with 0.7 (docs/servers.md). On chat, llama.cpp continues a trailing assistant turn, and does not know a
-  // named tool choice.
+  // Measured with llama.cpp 0.7 (docs/servers.md). On chat, llama.cpp continues a trailing assistant turn, and does not
+  // know a named tool choice.
   'llama-cpp': {
     chat: {
       ...modelServer,

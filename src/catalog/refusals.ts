@@ -9,13 +9,13 @@
  */
 export type Refusal = {
   about: 'spent' | 'key' | 'denied' | 'busy' | 'request'
-  /** Compared for HTTP refusals only, because an error inside an answer has no status. */
+  /** HTTP statuses. They are compared for HTTP refusals only, because an error inside an answer has no status. */
   status?: readonly number[]
   /** One of the words that classify the refusal (`Fault.classes`). */
   code?: string
   text?: RegExp
   /**
-   * Whether the account still serves other requests. Then it gets no cooldown, so one client cannot disable it for all.
+   * Whether the account still serves other requests. It then gets no cooldown, since a cooldown affects all clients.
    */
   isPartial?: boolean
 }

@@ -12,8 +12,8 @@ const fieldsBySource: Readonly<Record<string, readonly string[]>> = {
   Perplexity: ['models', 'preset', 'ranking_model'],
   // vercel.com/docs/ai-gateway/provider-options
   Vercel: ['providerOptions'],
-  // platform.claude.com/docs/en/build-with-claude/fallback-credit; `betas` in its SDKs, `anthropic_beta` in
-  // docs.aws.amazon.com/bedrock/latest/userguide/claude-messages-fallback-credit.html
+  // platform.claude.com/docs/en/build-with-claude/fallback-credit. Anthropic's SDKs have `betas`. `anthropic_beta` is
+  // in docs.aws.amazon.com/bedrock/latest/userguide/claude-messages-fallback-credit.html
   Anthropic: ['fallbacks', 'fallback_*', 'betas', 'anthropic_beta'],
   // docs.qwencloud.com/developer-guides/text-generation/web-search (each search is billed in addition to the tokens);
   // alibabacloud.com/help/en/model-studio/web-search
@@ -28,8 +28,8 @@ const fieldsBySource: Readonly<Record<string, readonly string[]>> = {
   // github.com/vllm-project/vllm: vllm/entrypoints/openai/chat_completion/protocol.py. The field names the host of a
   // remote cache.
   vLLM: ['kv_transfer_params'],
-  // github.com/sgl-project/sglang: python/sglang/srt/entrypoints/openai/protocol.py. These fields choose an adapter, or
-  // a worker by its rank.
+  // github.com/sgl-project/sglang: python/sglang/srt/entrypoints/openai/protocol.py. These fields choose a LoRA
+  // adapter, or a worker by its data-parallel rank.
   SGLang: ['lora_path', 'bootstrap_*', '*_dp_rank', 'data_parallel_rank'],
   // github.com/BerriAI/litellm: all_litellm_params of litellm/types/utils.py, CredentialLiteLLMParams of
   // litellm/types/router.py, _BANNED_REQUEST_BODY_PARAMS of litellm/proxy/auth/auth_utils.py,
@@ -94,7 +94,7 @@ export function readFieldName(name: string): FieldName {
   return read
 }
 
-/** Folds the case like readers that ignore case. Go's `encoding/json` takes U+017F for an s and U+212A for a k. */
+/** Folds the case as case-insensitive readers do. Go's `encoding/json` takes U+017F for an s and U+212A for a k. */
 export function foldName(name: string): string {
   return name.toUpperCase().toLowerCase()
 }

@@ -49,7 +49,7 @@ const unreached: readonly Reason[] = [
   [/^(EHOSTUNREACH|ENETUNREACH|ETIMEDOUT)$/, 'no way leads there'],
 ]
 
-/** The meaning of error codes of the system, of TLS and of the HTTP client, in words for people. */
+/** Explains error codes of the operating system, of TLS and of the HTTP client in words for people. */
 const reasons: readonly Reason[] = [
   ...unreached,
   [

@@ -20,8 +20,8 @@ const changesMax = 2_000
  * length of the lists, not on the product of both lengths (E. Myers, "An O(ND) Difference Algorithm", 1986).
  */
 function compareLines(left: readonly string[], right: readonly string[]): string[] {
-  // For each number of changes: the furthest position on the left that can be reached on each diagonal. A diagonal is
-  // identified by the position on the left minus the position on the right.
+  // One array for each number of changes, with an element for each diagonal. An element is the furthest position on the
+  // left that can be reached. A diagonal's number is the left position minus the right position.
   const rounds: Int32Array[] = []
   for (let changes = 0; changes <= changesMax; changes++) {
     const before = rounds.at(-1)

@@ -9,7 +9,7 @@ import { formatTime } from './print.ts'
 
 type AskedPrice = { at: number; tier: Tier | undefined; geo: string | undefined }
 
-/** Reads the options that select prices of a model. @returns the selection, or a mistake as the end of a sentence */
+/** Reads the options that select prices of a model. @returns the selection, or the text of a mistake */
 export function readPriceFacts(
   { at, tier, geo }: { at?: string; tier?: string; geo?: string },
   config: Config,

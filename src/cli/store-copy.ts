@@ -58,7 +58,7 @@ async function copy(from: StorePlace, to: StorePlace, command: Command): Promise
   }
 }
 
-/** Finds the key that opens data sealed before the move (ruling T7). @returns a text that says where it is */
+/** Finds the key that opens data sealed before the move (ruling T7). @returns a text that says where the key is */
 async function findSealKey(from: StorePlace, to: StorePlace, { config }: GlobalOptions): Promise<string> {
   const { loadConfig } = await import('../config/load.ts')
   try {

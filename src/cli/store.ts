@@ -75,7 +75,7 @@ async function readConfig(config: string | undefined): Promise<Config> {
 
 /**
  * Returns the time zone that the store records. If no server has recorded one, the zone of the configuration counts, or
- * UTC if the configuration is invalid. Other commands report its mistakes.
+ * UTC if the configuration is invalid. Other commands report the mistakes in a configuration.
  */
 async function readZone(books: Books, { config }: GlobalOptions): Promise<Zone> {
   const { isRecorded } = await import('../accounts/usage/question.ts')

@@ -101,7 +101,7 @@ function update(edits: TextEdits, models: YAMLSeq, place: number, { prices, ...f
   for (const [kind, value] of Object.entries(prices)) edits.setIn(own, kind, flowOf(value))
 }
 
-/** Formats an item of a block list in the style in which people write it. */
+/** Formats a catalog entry as an item of a YAML block list, in the style that people use. */
 function blockOf({ prices, ...entry }: CatalogEntry, comment: string): string {
   const lines = Object.entries(entry).map(([key, value]) => `${key}: ${plain(value)}`)
   const rows: readonly WrittenRow[] = Array.isArray(prices) ? prices : [prices as WrittenRow]

@@ -25,7 +25,7 @@ export type UpstreamAccount = {
   renewal?: KeyRenewal
   /** If false, the account gets no requests. */
   isEnabled: boolean
-  /** The clients' accounts that this account serves, by name or id (ruling Y18). If undefined, it serves all. */
+  /** The clients' accounts, by name or id, that this upstream account serves (ruling Y18). Undefined: all of them. */
   isolation?: ReadonlySet<string>
 }
 
@@ -164,7 +164,7 @@ export type Config = {
    * store.
    */
   sealKey: Secret | undefined
-  /** Whether responses have these headers, which the specification lacks (ruling R13). */
+  /** Whether responses have the header of the balance, which the wires' specifications lack (ruling R13). */
   headers: { balance: boolean }
   metrics: { token: Secret | undefined; accounts: boolean; keys: boolean }
   telemetry: {

@@ -28,8 +28,8 @@ export type Document = {
 }
 
 /**
- * Returns a text for a variable that is not set, or undefined to report a mistake. `isWhole`: the value is only this
- * variable.
+ * Returns a replacement for a variable that is not set, or undefined to report a mistake. `isWhole` is true if the
+ * value consists of the variable alone.
  */
 type StandIn = (path: string, isWhole: boolean) => string | undefined
 

@@ -9,7 +9,7 @@ type OwnPath = string | { whole: string; stream: string }
 export type EndpointSettings = {
   /** The URL without a final slash. */
   baseUrl: string
-  /** Own paths of some wires. Such a path replaces both the path of the base URL and the usual path of the wire. */
+  /** Configured paths of some wires. Such a path replaces the path of the base URL and the usual path of the wire. */
   paths?: Partial<Record<ModelWire, OwnPath>>
   query?: Readonly<Record<string, string>>
 }
@@ -29,7 +29,7 @@ export function endpointsOf({ baseUrl, paths = {}, query = {} }: EndpointSetting
   return Object.fromEntries(entries) as unknown as Endpoints
 }
 
-/** Appends a wire's path to a base path without repeating a version such as `/v1`. @param base no final slash */
+/** Appends a wire's path to a base path without repeating a version such as `/v1`. @param base has no final slash */
 function joinPath(base: string, path: string, keepsVersion: boolean): string {
   const isWhole = base === '' || (keepsVersion && !base.endsWith(versionOf(path)))
   return base + (isWhole ? path : path.slice(versionOf(path).length))

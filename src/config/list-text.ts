@@ -41,9 +41,9 @@ function digestList(text: string): string {
 type ChosenFacts = { createdMs: number; band: string | null; tier: string | null; geo: string | null }
 
 /**
- * Reads a kept list for `ledger verify`.
+ * Reads a price list from the ledger for `ledger verify`.
  * @returns a function that returns the price versions with which an entry may have been billed. The set is empty if the
- *   list lacks the entry's band, tier or geography. With `counts: start`, several rows may apply.
+ *   list lacks the entry's band, tier or geography. With `counts: start`, the prices of several rows are possible.
  * @throws RangeError if the text does not match the digest
  */
 export function readKeptList(digest: string, text: string): (facts: ChosenFacts) => ReadonlySet<string> {

@@ -76,7 +76,7 @@ export function loadConfig(options: ConfigOptions, env: NodeJS.ProcessEnv = proc
   return load(findSource(options, env, cwd), options, env, cwd)
 }
 
-/** Loads the configuration for a command that uses no secrets. Their variables may be unset. @throws ConfigError */
+/** Loads the configuration for a command without secrets. The variables of secrets may be unset. @throws ConfigError */
 export function glanceAtConfig(options: ConfigOptions): Config {
   return loadConfig({ ...options, isWithoutFiles: true, isWithoutKeys: true, isWithoutStore: true })
 }

@@ -260,7 +260,7 @@ export type ToldStanding = {
   balance: string
 }
 
-/** Returns the figures for response headers; undefined if the store cannot give them without a wait. */
+/** Returns an account's rate window and balance for headers. Undefined if the store cannot give them without a wait. */
 export function standingOf(
   { admission }: Gateway,
   accountId: string,
@@ -282,8 +282,8 @@ export type PersonSpend = { share: number; resetsMs: number | undefined }
 const calendars = new WeakMap<Config, Calendar>()
 
 /**
- * Finds how much a signed-in person has spent. Undefined if the person has no budget, or if agents of the wire do not
- * show it.
+ * Finds how much a signed-in person has spent. Undefined if the person has no budget, or if the agents of the wire do
+ * not show spend.
  */
 export function spendOf(gateway: Gateway, { wire, keyPrefix = '', personBounds }: CallRecord): PersonSpend | undefined {
   const budget = personBounds?.budget

@@ -43,8 +43,8 @@ export interface AttemptListener {
   onPiece(relay: StreamRelay, text: string): void
   onWhole(answer: WholeAnswer): void
   /**
-   * Called when a stream that is combined into one JSON answer ended at a stop sequence. Reading goes on until the
-   * upstream ends, or until `conclude` is called.
+   * Called when a stream ended at a stop sequence, if the stream is combined into one JSON answer. The upstream is
+   * still read until it ends, or until `conclude` is called.
    */
   onStop(fold: StreamFold): void
   onFailure(failure: Failure): void
@@ -81,7 +81,7 @@ const moves: Record<AttemptState, readonly AttemptState[]> = {
   waiting: ['refusing', 'reading', 'streaming', 'over'],
   refusing: ['over'],
   reading: ['streaming', 'lingering', 'over'],
-  // The state becomes `reading` if a plain body comes under the media type of a stream.
+  // The state goes to `reading` if the media type promised a stream, but a plain body comes.
   streaming: ['reading', 'lingering', 'over'],
   lingering: ['over'],
   over: [],
@@ -231,7 +231,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   }
 
   /**
-   * Ends the attempt after we ended its answer at a stop sequence. The listener gets the answer that was folded so far.
+   * Ends the attempt after the gateway has cut its answer at a stop sequence. The listener gets the answer up to there.
    */
   conclude(): void {
     if (this.#fold) this.#finish(this.#fold.whole())
@@ -441,8 +441,8 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   }
 
   /**
-   * Ends an answer that breaks off. The answer is complete if its own events show that (ruling T19); otherwise it is
-   * cut.
+   * Ends an answer that breaks off. The answer counts as complete if its own events show this (ruling T19). Otherwise
+   * it counts as cut.
    */
   #breakOff(cause: string): void {
     if (!this.endByEvidence()) this.#fail({ kind: 'truncated', text: '' }, cause)

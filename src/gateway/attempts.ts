@@ -46,7 +46,7 @@ export class Attempts {
   #failover: Failover
   /** The model that is asked, or was asked last. */
   model: Model
-  /** The exchange of the newest attempt, or of the attempt that comes next. */
+  /** The exchange (the request as it is sent to a model) of the newest attempt, or of the attempt that comes next. */
   exchange: Exchange
   /** The number of attempts at earlier entries of the chain. */
   #attemptsBefore = 0
@@ -61,7 +61,7 @@ export class Attempts {
   #renewing: { credential: CloudCredential; untilMs: number } | undefined
   /** The newest attempt, as it is noted in the record of the request. */
   #tried: Try | undefined
-  /** The refusal by the current entry of a chain, if the request fits none of its targets. */
+  /** The refusal by the current entry of a chain. Set if the request fits no target of this entry. */
   #refusal: GatewayError | undefined
 
   /** @param asking is kept only while the request may have to be sent */
@@ -344,7 +344,7 @@ export class Attempts {
     return exchange
   }
 
-  /** Removes items that another account sealed. @returns false if there are none */
+  /** Removes sealed items, which only the provider account that made them can read. @returns false if there are none */
   #unseal(exchange: Exchange): boolean {
     if (!exchange.unseal()) return false
     const { record } = this.#parts
@@ -419,8 +419,8 @@ class Failover {
   /** The value of `#worst` before the last failure. */
   #worstBefore: Failed | undefined
   /**
-   * Whether the newest failure was an expired credential. A request has a credential renewed only once. Such a failure
-   * causes no cooldown.
+   * Whether the newest failure was an expired credential that the request has renewed. A request can do that only once.
+   * Such a failure causes no cooldown.
    */
   isRenewed = false
   #hasRenewed = false
@@ -434,7 +434,7 @@ class Failover {
 
   constructor(parts: AttemptsParts, form: AnswerForm, attemptsMax: number) {
     const { call, key, affinity, model } = parts
-    // In one chain, some entries may choose the account by likeness of requests, and other entries at random.
+    // In one chain, some entries may choose the account by the likeness of requests, and other entries at random.
     const likeness = model.affinity === 'alike' ? parts.likeness : undefined
     this.#parts = parts
     this.#attemptsMax = attemptsMax

@@ -34,7 +34,7 @@ export class ChainStays {
 /** The most conversations that are remembered. The conversation that was answered longest ago is forgotten first. */
 const staysMax = 100_000
 
-/** The entry with which a conversation stays. @property cause why the conversation left the first entry */
+/** The entry of a chain that a conversation continues to use. @property cause why the first entry was passed over */
 type Stay = { entryId: string; cause: PassedOverFor }
 
 export type Stays = { find(): Stay | undefined; note(stay: Stay | undefined, forMs: number): void }

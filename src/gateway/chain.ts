@@ -21,7 +21,7 @@ export type FailedEntry = Failed & Required<Pick<Failed, 'of'>>
 /** The estimated input may be too low. It is multiplied by this factor for the comparison with the context window. */
 const estimateMargin = 1.1
 
-/** The entries of a chain that may still answer one request. */
+/** The entries (models) of a fallback chain that can still answer one request. */
 export class ChainWalk {
   readonly #chain: Chain
   readonly #record: CallRecord
@@ -74,7 +74,7 @@ export class ChainWalk {
   }
 
   /**
-   * Chooses the next entry after an entry has failed, and records the hop.
+   * Chooses the chain's next entry after an entry has failed, and records that the request moved on.
    * @returns undefined if the operator declared no fallback for the cause, or no entry is left
    */
   next(from: Model, cause: PassedOverFor | undefined): EntryChoice | undefined {
@@ -102,7 +102,7 @@ export class ChainWalk {
 
 function noteHop(record: CallRecord, from: Model, to: Model, cause: PassedOverFor, { entries }: Chain): void {
   record.hops!.push({ from: from.entryId, to: to.entryId, cause })
-  // A conversation that stayed with a later entry can hop back to the first entry. Then the first is not passed over.
+  // A conversation that stayed with a later entry can return to the first entry. The record then has no `fellBack`.
   if (to.entryId === entries[0]!.entryId) delete record.fellBack
   else record.fellBack ??= { from: from.entryId, cause }
   record.model = to.entryId

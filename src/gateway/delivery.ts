@@ -92,7 +92,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   #readingOn: ReadingOn | undefined
   readonly #end = Promise.withResolvers<void>()
 
-  /** @param asking is kept only while the request may have to be sent */
+  /** @param asking the request for upstreams. It is released when no further attempt can follow */
   constructor(parts: DeliveryParts, asking: UpstreamRequests) {
     this.#parts = parts
     this.record = parts.record

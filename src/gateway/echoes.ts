@@ -131,7 +131,7 @@ function readText(text: string, collapses: boolean, isEscaped: boolean): { codes
 const anyCharacter = /[\s\S]/g
 const escapedCharacter = /\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[\s\S])|[\s\S]/g
 
-/** The character of an escape such as `\n`, `\"` or `\u00e9`; a control character is a blank. */
+/** Returns the code of the character that an escape (`\"`, `\u00e9`) means. For `\n` and the like, it is a blank. */
 function codeOfEscape(sequence: string): number {
   if (sequence.length > 2) return Number.parseInt(sequence.slice(2), 16)
   return 'bfnrt'.includes(sequence[1]!) ? 0x20 : sequence.charCodeAt(1)

@@ -50,15 +50,15 @@ export type Exchange = Outgoing & {
   /** The headers of the request. The credential is added later, in `upstream/`, for one target. */
   headersFor(target: Target): [name: string, value: string][]
   /**
-   * The tier, speed and geography that the model is asked for, by the name of the field (ruling Y17). Undefined if the
-   * request asks for none of them.
+   * The tier, speed and geography that the request to the model asks for, by the name of the field (ruling Y17).
+   * Undefined if the request asks for none of them.
    */
   service: ServiceWords | undefined
   stream: boolean
   asksForStream: boolean
   /** The cap on output tokens that was sent, or the model's maximum. */
   outputTokensCap: number
-  /** The number of answers asked for. The cap on output tokens is for all of them together (ruling C7). */
+  /** The number of answers asked for. The cap on output tokens is for all answers together (ruling C7). */
   choices: number
   /** Whether the answer may contain reasoning that its stream does not show in full (ruling C12). */
   mayHideReasoning: HiddenReasoning
@@ -147,7 +147,7 @@ export class Outgoing {
     return !this.isUnsealed && this.#body !== undefined && this.#sealing?.mayBeIn(this.#body) === true
   }
 
-  /** A digest of the last item in the history that a provider account sealed. */
+  /** Returns a digest of the last sealed item in the history (`Sealing.lastIn`). Undefined if there is none. */
   lastSealed(): string | undefined {
     return this.#body && this.#sealing?.lastIn(this.#body)
   }
@@ -231,8 +231,8 @@ function spell(version: string, beta: string | undefined): Exchange['headersFor'
 }
 
 /**
- * The bounds for a request to which the provider adds tokens, from its own tools or from content that it fetches or
- * stores (C14).
+ * The bounds for a request to which the provider adds tokens. These tokens come from its own tools, or from content
+ * that it fetches or stores (C14). So no maximum of the input is known.
  */
 const unbounded: UsageBounds = { inputTokensMax: Number.POSITIVE_INFINITY, isOutputCapped: false }
 
@@ -393,9 +393,9 @@ function withTier(
 }
 
 /**
- * Returns an `unseal` that opens only the last envelopes (sealed signatures) if a request has very many. A model may
- * need the last ones for its next turn. Envelopes are counted when the first is opened, because most requests have
- * none. This function is separate so that its closure holds the bytes only, and no exchange keeps the body in memory.
+ * Returns a function that opens envelopes (sealed signatures). If a request has very many, only those at its end are
+ * opened, because a model may need them for its next turn. Envelopes are counted when the first is opened, because most
+ * requests have none. This function is separate, so its closure holds only the bytes. No exchange then keeps the body.
  */
 function openLast(bytes: Buffer, unseal: DecodeContext['unseal']): DecodeContext['unseal'] {
   let tooMany: number | undefined

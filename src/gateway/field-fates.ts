@@ -57,7 +57,7 @@ function isOfAPart(wire: ClientWire, field: string): boolean {
 
 const partly = new Set(['system', 'tools', 'stop'])
 
-/** Lists each top-level field once. Its members that have an outcome of their own follow it. */
+/** Lists each top-level field once. After a field come its members that have their own entry in the field table. */
 function namesIn(body: ClientBody, fields: FieldTable): string[] {
   const inner = [...fields.keys()].filter((field) => field.includes('.'))
   return presentKeys(body).flatMap((key) => {

@@ -55,7 +55,7 @@ export type Gateway = {
   /** True while new inference is refused to keep running requests alive (reliability §7). */
   isShedding(): boolean
   sealer: Sealer
-  /** Reads the tokens of sessions of people (ruling Y20). */
+  /** Reads the access tokens that people get when they sign in (ruling Y20). */
   readAccess?: AccessReader | undefined
   /** Undefined if traces are off. */
   tracing?: Tracing | undefined

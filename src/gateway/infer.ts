@@ -41,8 +41,8 @@ export function infer(gateway: Gateway, call: Call, record: CallRecord, payer?: 
 }
 
 /**
- * Walks a request from its key to its bill. The checks run in the order of the lines (ruling R1). The last line returns the
- * promise without `await`, so that the variables of this function do not live as long as the answer.
+ * Handles a request from its key to its bill. The checks have the order of ruling R1. The promise of `run` is returned
+ * without `await`, so that the variables of this function do not live as long as the answer.
  */
 async function walk(
   gateway: Gateway,
@@ -171,8 +171,8 @@ export type ReadRequest = {
   /** The conversation key scoped to the account. */
   affinity: string | undefined
   /**
-   * The digests that a request without a conversation key shares with similar requests. Undefined if they do not decide
-   * its upstream account (ruling Y24).
+   * The digests that a request without a conversation key shares with similar requests. Undefined if the digests do not
+   * decide the upstream account (ruling Y24).
    */
   likeness?: Likeness | undefined
   asking: UpstreamRequests

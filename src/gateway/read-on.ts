@@ -85,8 +85,8 @@ export class ReadingOn {
   }
 
   /**
-   * Whether reading must end. The reason is that the time is up, or that the configuration was replaced. An old
-   * configuration does not stay in use only because figures are awaited.
+   * Whether reading must end, because the time is up or the configuration was replaced. An old configuration must not
+   * stay in use only because figures are awaited.
    * @param nowMs monotonic
    */
   isOver(nowMs: number): boolean {

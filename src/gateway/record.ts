@@ -32,9 +32,9 @@ export type Try = {
   status: number | undefined
   /** The cause of the failure, as a fixed word of the log. */
   cause: string | undefined
-  /** The provider's error text after the scrub, without parts that repeat the request (CON-4). It is never logged. */
+  /** The provider's scrubbed error text (see scrub.ts), without parts that repeat the request (CON-4). Never logged. */
   text?: string
-  /** The id of the try's span, if the upstream got the trace. */
+  /** The id of the try's span, if the trace header was sent to the upstream. */
   spanId?: string
 }
 
@@ -109,7 +109,7 @@ export type CallRecord = {
   code?: string
   /** If several reasons share one code: the reason, as one of our fixed words (`ErrorDetail`). */
   reason?: string
-  /** The sentence of the error, and the field that it names, as the client got them. They are never logged. */
+  /** The message and the field of the error that the client got. Neither of them is ever logged. */
   message?: string
   param?: string | null
   /** The media type of an answer that could not be read, as its upstream sent it; `''` if it sent none. */
@@ -167,12 +167,12 @@ export interface Tracing {
   enter(record: CallRecord, tried: Try): string | undefined
 }
 
-/** The number of last answers that are judged, and the fewest that allow a judgement. */
+/** At most `answersMax` of the newest answers are judged. With fewer than `answersMin` answers, nothing is judged. */
 const [answersMax, answersMin] = [20, 5]
 
 /**
- * Whether an outcome is a failure. An outcome that is not listed says nothing about the model: the client left or was
- * refused, or our shutdown cut the answer.
+ * Whether an outcome is a failure of the model. An outcome that is not listed here says nothing about the model. In
+ * such a case the client left or was refused, or our shutdown cut the answer.
  */
 const isFailure: Partial<Record<RequestOutcome, boolean>> = {
   ok: false,
@@ -194,7 +194,7 @@ type AnswerBits = { bits: number; count: number }
  * an account by its own attempts. Only answers of this process count.
  */
 export class LastAnswers {
-  /** The last answers, by model and then by upstream account. The key `''` has the answers that the clients got. */
+  /** The last answers by model and then by upstream account. The account `''` stands for what the clients got. */
   readonly #models = new Map<string, Map<string, AnswerBits>>()
 
   readonly note = ({ walk, model, outcome = 'ok', tries = [] }: CallRecord): void => {

@@ -68,8 +68,8 @@ export type ClientAnswer = {
 }
 
 /**
- * Runs a request as the gateway does: its checks in their order, its exchange, its delivery and its bill. Keys, credit
- * and rate limits are not checked. No upstream is contacted, nothing is stored, and the clock stands still.
+ * Runs a request as the gateway does, from the checks to the bill. Keys, credit and rate limits are not checked. No
+ * upstream is contacted, nothing is stored, and the clock stands still.
  * @param bytes the client's body
  * @param received the size of the body as the client sent it, in bytes
  */

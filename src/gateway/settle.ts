@@ -20,7 +20,7 @@ import type { CallRecord } from './record.ts'
 /** The facts known of an answer that has ended in any way (ruling C3). */
 export type Evidence = {
   report: UsageReport
-  /** The model ended the answer itself, so that its report is final. */
+  /** Whether the model ended the answer itself. The usage report is then final. */
   isComplete: boolean
   /** Estimates the tokens of all output (see `UsageEvidence`). */
   estimateOutput: (enough?: number) => number
@@ -121,7 +121,7 @@ type Billed = Pick<Debit, 'requestId' | 'clientWire' | 'createdMs'> & {
   bill: Bill
   /** The person and the labels of the request (ruling Y21), and its way through a chain. */
   who: Pick<CallRecord, 'personId' | 'labels' | 'alias' | 'hops' | 'fellBack' | 'moved'>
-  /** The configured form of ledger entries (docs/ledger.md). Undefined: an entry gets form 3 only if it needs it. */
+  /** The configured form of entries (docs/ledger.md). Undefined: an entry gets form 3 only if its facts require it. */
   form: 3 | undefined
 }
 
@@ -158,7 +158,7 @@ function detailsOf(
   form: 3 | undefined,
 ): DetailedDebit | undefined {
   const isDetailed = kept !== undefined || cost !== undefined || (person ?? labels ?? hops) !== undefined
-  // For a reported cost or a moved conversation alone, an entry gets form 3 only if the operator has chosen that form.
+  // An entry with only a reported cost or a moved conversation gets form 3 only if the operator has chosen that form.
   if (!isDetailed && (form === undefined || (costReported ?? moved) === undefined)) return undefined
   const chosen = kept && { list: kept.digest, band: band ?? undefined, tier: tier ?? undefined, geo: geo ?? undefined }
   const costs = cost && { costVersion: cost.set.version, costNanos: cost.nanos }
@@ -193,8 +193,8 @@ export function noteBill(record: CallRecord, bill: Bill): void {
  */
 const edition = /[-@](?:\d{4}-\d\d-\d\d|\d\d-\d{4}|\d\d-\d\d|\d{8}|\d{6}|\d{4}|\d{3})$/
 /**
- * Suffixes of model names. `revision` comes after the edition, and is added by a host. `undated` takes the place of the
- * edition, and means the newest edition or a way to serve the model.
+ * Suffixes of model names. A host adds `revision` after the edition. `undated` stands in place of an edition, and means
+ * the newest edition or a way to serve the model.
  */
 const revision = /-v\d+:\d+$/
 const undated = /(?:-latest|-0|:[a-z]+)$/

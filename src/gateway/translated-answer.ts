@@ -139,7 +139,7 @@ abstract class TranslatedAnswer {
     return shown
   }
 
-  /** Returns the service that the model has reported so far, for clients of another wire. */
+  /** Returns the service (tier, speed, geography) that the model has reported so far, in words of the other wires. */
   protected readonly service = (): RetoldService => retellService(this.report.service, this.#wire)
 
   readonly #noteAnswer = (answer: Record<string, unknown>) => {

@@ -8,9 +8,9 @@ const never = 2 ** 31 - 1
 /** Flags that V8 reads when it needs them. All supported versions of Node know them, except those with `sinceV8`. */
 const flags: { name: string; value: number; sinceV8?: number }[] = [
   /**
-   * The growth of the heap that triggers a full collection, in percent of the heap after the last one. By default V8
-   * allows 20 %, which causes a collection every 25,000 small requests. While V8's threads mark the heap, requests on
-   * the same core take five times as long (docs/decisions/0060-room-for-the-heap.md).
+   * The growth of the heap that triggers a full collection, in percent of the heap after the last such collection. By
+   * default V8 allows 20 %, which causes a collection every 25,000 small requests. While V8's threads mark the heap,
+   * requests on the same core take five times as long (docs/decisions/0060-room-for-the-heap.md).
    */
   { name: 'heap-growing-percent', value: 200 },
   /**
@@ -29,7 +29,7 @@ export function calmCollector(): void {
   for (const { name, value, sinceV8 = 0 } of flags) if (v8 >= sinceV8) setFlagsFromString(`--${name}=${value}`)
 }
 
-/** The time between two checks, in ms. */
+/** The time between two checks whether the process is idle, in ms. */
 const everyMs = 1_000
 
 /** A process counts as idle if its event loop works less than this share of the time. */
@@ -118,7 +118,7 @@ export function readRss(): number {
   try {
     last = process.memoryUsage.rss()
   } catch {
-    // The process has no descriptor left, so the last value is returned.
+    // The process has no descriptor left, so the value of the last call is returned.
   }
   return last
 }

@@ -9,7 +9,7 @@ const lagForMs = 5_000
 /** Clients notice if the event loop is this late in one check. Then free requests wait for paid ones (ruling R18). */
 const strainMs = 50
 const heapShareMax = 0.85
-/** The largest share of the available memory. Memory outside the heap, such as bodies and buffers, counts too (B10). */
+/** Above this share of its memory limit, the process refuses new requests. Memory outside the heap counts too (B10). */
 const memoryShareMax = 0.85
 const everyMs = 500
 

@@ -15,7 +15,7 @@ const keyBytes = 32
  */
 export function readSealKey(configured: Secret | undefined, store: StorePlace): Buffer {
   if (configured) return createHash('sha256').update(configured.reveal()).digest()
-  // With a file, each server would have its own key, and could not open the envelopes of the others (ruling T7).
+  // Servers that share a database need a common key, or they could not open each other's envelopes (ruling T7).
   if (store.engine !== 'sqlite') throw new StoreError(`${store.shown} needs a seal_key in the configuration`)
   const path = findSealFile(store.path)
   if (!existsSync(path)) writeWhole(path, randomBytes(keyBytes).toString('base64'))

@@ -139,7 +139,7 @@ function isReadable(exchange: HttpExchange): boolean {
 /** A request whose rest is discarded. */
 export type Unwanted = { pause(): void; resume(): void }
 
-/** The most bytes of all requests together to discard in one turn of the event loop. */
+/** The most bytes that are discarded in one turn of the event loop, for all requests together. */
 const bytesPerTurn = 524_288
 /** The most requests to resume in one turn. With up to 64 KiB from each before its next pause, they fill a turn. */
 const requestsPerTurn = 8
@@ -171,7 +171,7 @@ export class Leftovers {
     else this.#schedule()
   }
 
-  /** Forgets a request that is over, or whose rest is no longer read. */
+  /** Forgets a request that is over, or whose remaining bytes are not read any more. */
   stop(request: Unwanted): void {
     this.#waiting.delete(request)
   }

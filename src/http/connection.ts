@@ -33,7 +33,7 @@ const carriageReturn = 0x0d
 const lineFeed = 0x0a
 /** How long the client's bytes are discarded after a last answer, before the connection is destroyed, in ms. */
 const lastWordsMs = 1_000
-/** After this many immediate answers to requests that were sent ahead, other connections get a turn. */
+/** A client can send requests ahead. After this many immediate answers to them, other connections get a turn. */
 const inARowMax = 16
 
 /**

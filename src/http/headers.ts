@@ -121,10 +121,10 @@ const reasons: Readonly<Record<number, string>> = {
 /**
  * Makes the head of an answer, including the empty line at its end.
  * @param lines headers of the answer, each with its line end
- * @param connection the value of the `connection` header; further headers may follow in it, after a line end
+ * @param connection the value of the `connection` header; after a line end, it may continue with further header lines
  */
 export function answerHead(status: number, lines: string, connection: string): string {
-  // An empty phrase is allowed (RFC 9112 4).
+  // An empty reason phrase is allowed (RFC 9112 4).
   return `HTTP/1.1 ${status} ${reasons[status] ?? ''}\r\n${lines}date: ${httpDate()}\r\nconnection: ${connection}\r\n\r\n`
 }
 

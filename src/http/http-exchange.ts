@@ -153,7 +153,7 @@ export class HttpExchange {
   /**
    * Writes a piece of a stream.
    * @param text must have no character above U+00FF if the encoding is `latin1`
-   * @returns false if the client falls behind; the listener is called when it has caught up
+   * @returns false if the client falls behind. The listener is called when the client has caught up
    */
   write(text: string, encoding: BufferEncoding): boolean {
     corkForTurn(this.socket)
@@ -167,7 +167,7 @@ export class HttpExchange {
     return isTaken
   }
 
-  /** Whether the client has read anything since this was last asked, or since the `write` that returned false. */
+  /** Whether the client has taken bytes since the last call, or since the `write` that returned false. */
   isTaking(): boolean {
     return this.#backlog?.hasShrunk() === true
   }
@@ -291,8 +291,8 @@ export class Backlog {
 type Handle = { writeQueueSize: number; _parent?: Handle }
 
 /**
- * Returns two counts: the bytes of all waiting writes, and the bytes of the write under way. The second count stays the
- * same until that whole write is taken. One count can shrink while the other grows, so each is compared on its own.
+ * Returns the bytes of all waiting writes, and the bytes of the write under way. The second count stays the same until
+ * the system has taken that whole write. One count can shrink while the other grows, so each count is compared alone.
  */
 function waitingIn(socket: Socket): number[] {
   const { writableLength } = socket

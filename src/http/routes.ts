@@ -28,7 +28,7 @@ export type Side = {
 
 /**
  * Answers a request, and writes the status into its record. The promise rejects only because of a bug of ours.
- * @returns `handed_on` if it has become a request for a model, which has its own record
+ * @returns `handed_on` if the request was handed on as a request for a model, which has its own record
  */
 export type SideAnswer = (exchange: HttpExchange, record: CallRecord) => Promise<'answered' | 'handed_on'>
 

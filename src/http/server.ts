@@ -259,7 +259,7 @@ class Guests {
     if (this.#silent.delete(guest) || this.#leaving.delete(guest)) this.#known.add(guest)
   }
 
-  /** Notes an answer, which makes the connection the most recent one. */
+  /** Notes an answer on a connection. Of all connections, this one is now the most recently used. */
   noteAnswer(guest: Guest): void {
     if (this.#known.delete(guest)) this.#known.add(guest)
   }

@@ -181,7 +181,7 @@ function isTarget(method: string, target: string): boolean {
  */
 export function mayBecomeHead(text: string, from: number): boolean {
   if (!canStandInHead(text, from)) return false
-  // The text is the first half of an empty line. An empty line may precede a head.
+  // This carriage return is the first half of an empty line. An empty line may precede a head.
   if (text === '\r') return true
   const method = /^[A-Z-]*/.exec(text)![0].length
   return method <= methodMax && (method === text.length || (method > 0 && text[method] === ' '))
@@ -199,8 +199,8 @@ const statusLine = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t -~\x80-\xff]*)?\r\n/
 
 /**
  * Reads a response head (RFC 9112 4).
- * @param text Latin-1, up to and including the line end of its last field
- * @returns undefined if it is malformed
+ * @param text Latin-1, up to and including the line end of the last field
+ * @returns undefined if the head is malformed
  */
 export function readResponseHead(text: string): ResponseHead | undefined {
   if (!statusLine.test(text)) return undefined

@@ -130,8 +130,8 @@ function isDefinition(reference: string, root: Schema): boolean {
 /** Whether a definition contains itself. Each reference is visited once, so the time stays linear. */
 function refersToItself(root: Schema): boolean {
   /**
-   * `left`: for each definition that may still be recursive, how many such definitions it refers to. `usersOf`: for
-   * each definition, the definitions that refer to it.
+   * `left`: the definitions that may still be recursive, each with its number of references to such definitions.
+   * `usersOf`: for each definition, the definitions that refer to it.
    */
   const left = new Map<string, number>()
   const usersOf = new Map<string, string[]>()

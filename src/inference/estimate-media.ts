@@ -17,7 +17,7 @@ const pixelsPerToken = 750
 export const imageTokensMax = 1_600
 /** Tokens of a PDF page. A page counts as text and as an image. */
 export const pageTokens = 2_000
-/** Bytes per page of a PDF, since only the size of a PDF is known. */
+/** The assumed bytes per page of a PDF. Only the size of the whole PDF is known. */
 const pageBytes = 50_000
 const pagesMax = 100
 
@@ -43,10 +43,9 @@ export function estimateMediaTokens(head: string, chars: number): number | undef
 }
 
 /**
- * Whether a body contains images, documents, audio or video in base64, in the forms of the wires. The forms are a
- * data URL, a source of type base64, and the data of a file. Media can cost far more tokens than their bytes suggest.
- * A PDF of 5 KB can be 180,000 tokens, and an image of 300 bytes 8,500 (gpt-4o-mini counts each of its tiles as
- * 5,667).
+ * Whether a body contains images, documents, audio or video in base64. They may be in a data URL, in a source of type
+ * base64, or in the data of a file. Media can cost far more tokens than their bytes suggest. A PDF of 5 KB can be 180,000 tokens. An
+ * image of 300 bytes can be 8,500 tokens, because gpt-4o-mini counts each of its tiles as 5,667.
  */
 export function holdsMedia(body: Buffer): boolean {
   for (const at of placesOf(body, '64')) {

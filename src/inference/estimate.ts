@@ -67,7 +67,7 @@ const digit = 3
 const blank = 4
 const newline = 5
 const firstScript = 6
-/** The first script that consists of signs, such as lines and boxes. All later scripts consist of signs too. */
+/** The class of the first script that consists of signs, such as lines. All later scripts consist of signs too. */
 const typographic = firstScript + Object.keys(scripts).indexOf('typographic')
 const end = 255
 
@@ -160,8 +160,8 @@ export function sumWeights(text: string, pieces: WeightTable, perScript: WeightT
         sum += pieceWeight(pieces, blanks, i - start)
         lead = 2
       } else {
-        // The last blank belongs to the word or marks after it. A tab belongs only to a word. After a tab, a word has
-        // the weight of a word after a mark.
+        // The last blank belongs to the word or the punctuation after it. A tab belongs only to a word. A word after a
+        // tab has the weight of a word after punctuation.
         if (i - start > 1) sum += pieceWeight(pieces, blanks, i - start - 1)
         const isTab = text.charCodeAt(i - 1) !== space
         if (isTab && kind === mark) sum += pieceWeight(pieces, blanks, 1)
@@ -247,19 +247,19 @@ const opaqueBytesPerToken = 4
 const byteWeights = {
   /** For every byte outside of an escape, and for an escaped quote or backslash. */
   perByte: 59,
-  /** For each run of small letters or of capitals. Small letters after capitals belong to the run of the capitals. */
+  /** For each run of small letters or of capitals. Small letters directly after capitals belong to the same run. */
   perWord: 650,
   /** Added once for each run of marks. Marks are quotes, backslashes and other punctuation. */
   perMarks: 780,
   perDigit: 650,
-  /** For every other escape. Newlines and tabs in a row are one indentation: after the first, each weighs less. */
+  /** For every other escape. In a row of newlines and tabs, each one after the first weighs `perFurtherEscape`. */
   perEscape: 900,
   perFurtherEscape: 250,
   perUnicodeEscape: 740,
   perHighByte: 100,
 }
 
-/** ASCII characters outside of words, blanks, escapes and base64. A run can begin after such a character. */
+/** ASCII characters outside of words, blanks, escapes and base64. A long run, such as base64, can begin after them. */
 const isBorder = Array.from({ length: 128 }, (_, code) => !/[\w \t\r\n\\+/=-]/.test(String.fromCharCode(code)))
 
 const quote = 0x22
@@ -275,7 +275,7 @@ type EstimateExports = { [Name in 'weightsAt' | 'textAt' | 'blockBytes']: Consta
 
 const start = readAssembly<EstimateExports>(estimateCode)
 
-/** Bytes of a body that are in the WebAssembly memory at a time. */
+/** The most bytes of a body that are in the WebAssembly memory at once. */
 const windowBytes = 65_536
 
 /** The WebAssembly estimator with memory for one window of a body. It handles one body after the other. */
@@ -336,7 +336,7 @@ export function estimateBytesTokens(bytes: Uint8Array, start = 0, end: number = 
   scales ??= new Scales()
   const body = Buffer.from(bytes.buffer, bytes.byteOffset + start, Math.max(0, end - start))
   let [at, tokens] = [0, 0]
-  // In a small body, pictures are counted as text, which is quicker. Even as pictures they would have no fewer tokens.
+  // In a small body, pictures are counted as text, which is quicker. The count as pictures would not be smaller.
   for (const media of body.length > wholeBytes ? findPlainMedia(body) : []) {
     tokens += scales.estimate(body.subarray(at, media.start)) + media.tokens
     at = media.end

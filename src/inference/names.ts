@@ -44,7 +44,7 @@ export function assignNames(request: Pick<InferenceRequest, 'tools' | 'turns'>, 
 
   /**
    * The preferred name for a tool: its bare name if no other declared tool has that name.
-   * @param bearers 1 if the tool itself is declared, otherwise 0
+   * @param bearers 1 if the tool itself is among the declared tools, otherwise 0
    */
   function candidateFor(tool: ToolName, bearers: 0 | 1): string {
     if (!tool.namespace) return tool.name

@@ -19,14 +19,14 @@ export function splitPreamble(all: readonly Turn[]): { preamble: OperatorTurn[];
 
 /**
  * Puts a conversation into the order that every wire accepts (R-PAIR, R-SYS 5 and 6). The results of a turn's calls
- * come directly after the turn, in the order of the calls. User and operator text from between these results comes
- * after them. Blank operator text is dropped. Results without a call and calls without a result keep their places,
- * because the model judges them (ruling T13). Normalising twice changes nothing.
+ * come directly after that turn, in the order of the calls. User and operator text between these results is moved
+ * after them. Blank operator text is dropped. A result without a call keeps its place, and so does a call without a
+ * result. The model may accept or refuse them (ruling T13). Normalising twice changes nothing.
  */
 export function normalise(request: InferenceRequest): InferenceRequest {
   const preamble = request.preamble.map(withoutBlankTexts).filter((turn) => turn.texts.length > 0)
   const turns: Turn[] = []
-  // The calls of the last model turn, if their results must be searched for in later turns.
+  // The call ids of the last model turn. Empty if the turn has no calls, or if all results directly follow it.
   let calls = noCalls
   let following: Turn[] = []
   const said = joinThoughts(request.turns.every(saysSomething) ? request.turns : request.turns.filter(saysSomething))
@@ -166,8 +166,8 @@ function beginsWithResults(parts: readonly UserPart[], calls: readonly string[])
 }
 
 /**
- * Finds a result for each call, in order. It is the first result with the call's id that no earlier call has (R-PAIR
- * 3).
+ * Finds the results of calls, in the order of the calls. A call takes the first result with its id that no earlier call
+ * took (R-PAIR 3).
  */
 function takeResults(calls: readonly string[], following: Turn[]): Set<ToolResultPart> {
   const waiting = new Map<string, ToolResultPart[]>()

@@ -18,7 +18,7 @@ const branchWord = /"(?:anyOf|oneOf|allOf)"/
 const branchEnd = 'Of"'
 
 /**
- * The keywords of strict output, and its formats of strings
+ * The JSON Schema keywords that strict output knows, and the string formats that it knows
  * (https://platform.openai.com/docs/guides/structured-outputs).
  */
 const strictKeys = new Set([
@@ -30,8 +30,8 @@ const strictFormats = new Set(['date-time', 'time', 'date', 'duration', 'email',
 
 /**
  * Whether a schema may be sent as strict (R-JSON). All its objects must be closed and require all their properties. It
- * may have only keywords that strict output knows. For other keywords, the upstream would refuse a request that
- * succeeds without `strict`.
+ * may have only keywords that strict output knows. With other keywords, the upstream would refuse the request, although
+ * it accepts the request without `strict`.
  */
 export function isFullyStrict(raw: RawJson): boolean {
   const root = asObject(JSON.parse(raw.source))
@@ -107,7 +107,7 @@ export function withoutRootBranches(raw: RawJson): RawJson | undefined {
   const own = new Map<string, unknown>(Object.entries(asObject(schema['properties']) ?? {}))
   const inBranches = new Map<string, Map<string, unknown>>()
   let common: Set<unknown> | undefined
-  // Branches may refer to one another, so the size of the result is limited. Further properties become `{}` (anything).
+  // Branches may refer to one another, so the result has a size limit. Beyond it, properties become `{}` (anything).
   let room = 2 * raw.source.length
   for (const { properties, required } of branches) {
     for (const [name, value] of Object.entries(asObject(properties) ?? {})) {
@@ -128,7 +128,7 @@ export function withoutRootBranches(raw: RawJson): RawJson | undefined {
     if (!own.has(name))
       properties.set(name, ways.size === 1 ? ways.values().next().value : { anyOf: [...ways.values()] })
   const { anyOf: _, oneOf: __, allOf: ___, ...rest } = schema
-  // These keywords concern the properties that are not listed beside them. With a longer list they mean something else.
+  // These keywords apply to properties that the schema does not list. A longer list would change their meaning.
   if (properties.size > own.size) for (const key of ['additionalProperties', 'unevaluatedProperties']) delete rest[key]
   // fromEntries defines its members, so a property called __proto__ stays a property.
   const merged = { ...rest, type: 'object', properties: Object.fromEntries(properties), required: [...required] }
@@ -174,8 +174,8 @@ export function spellOut(raw: RawJson): RawJson {
 const hopsMax = 8
 
 /**
- * Returns a branch, or the schema that it refers to. A reference that leads nowhere becomes `{}`, which allows
- * anything.
+ * Returns a branch of a schema, or the schema to which the branch refers. A reference that leads nowhere becomes `{}`,
+ * which allows anything.
  * @param targets the results of earlier lookups, by reference
  */
 function resolved(branch: unknown, root: Schema, targets: Map<string, Schema | undefined>): Schema {

@@ -61,7 +61,7 @@ export type UsageReport = {
 const modelsMax = 8
 const modelCharactersMax = 256
 
-/** Adds to the report which model and service an answer, or a part of an answer, names. */
+/** Adds the model and the service that `answer` names to the report. `answer` is a whole answer or a part of one. */
 export function noteAnswer(report: UsageReport, answer: Record<string, unknown>): UsageReport {
   const { models = [] } = report
   const name = answer['model']
@@ -75,8 +75,8 @@ export const serviceMembers = ['service_tier', 'speed', 'inference_geo'] as cons
 const serviceCharactersMax = 64
 
 /**
- * Adds to the report which service an object names. The object is an answer, a part of an answer, or its usage (ruling
- * Y17).
+ * Notes in the report which service (tier, speed, geography) an object names. The object is an answer, a part of an
+ * answer, or its usage (ruling Y17).
  */
 export function noteService(report: UsageReport, object: Record<string, unknown>): UsageReport {
   let noted = report
@@ -108,7 +108,7 @@ export function noteCost(
   return { ...report, costReported: amount.toFixed(12).replace(/\.?0+$/, '') }
 }
 
-/** The source of a bill's figures. The weakest source of any counter decides (ruling C3). */
+/** The source of a bill's figures. If counters have different sources, the weakest source counts (ruling C3). */
 export type UsageSource = 'final' | 'partial' | 'estimated' | 'waived'
 
 /** The names of a usage's counters. */
@@ -177,7 +177,7 @@ export type UsageEvidence = {
 export type UsageBounds = {
   /** The most input tokens that the request can contain; infinite if unknown. */
   inputTokensMax: number
-  /** Whether the cap limits all output. It does not if the provider's own tools or a compaction write output too. */
+  /** Whether the cap limits all output. False if the provider's own tools or a compaction write other output. */
   isOutputCapped: boolean
 }
 
@@ -399,7 +399,7 @@ export function splitInclusive(usage: InclusiveUsage): UsageReport {
   })
 }
 
-/** The names of cache writes in the details of inclusive reports: the wires' own, LiteLLM's, and DashScope's. */
+/** Names of cache writes in reports that include them in the prompt: the wires' own, LiteLLM's, and DashScope's. */
 const writtenNames = ['cache_write_tokens', 'cache_creation_tokens', 'cache_creation_input_tokens']
 
 /**

@@ -53,7 +53,7 @@ export function explainRecord(record: Omit<Recent, 'overMs'>, clockMs: number, d
   }
 }
 
-/** Explains a request that only the ledger knows. Other facts are null. The ledger has only one step of a chain. */
+/** Explains a request by its ledger entry alone. Unknown facts are null. An entry has only one step of a chain. */
 export function explainDebit(debit: FoundDebit): Explanation {
   const { entry, prices } = debit
   const { requestId, clientWire, ...bill } = entry.bill

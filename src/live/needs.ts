@@ -34,7 +34,7 @@ const [pageMax, pagesMax] = [200, 10]
 /** The most accounts whose spend of the week is kept (the highest spenders), and the most rows found for each need. */
 const [spendersMax, foundMax] = [5_000, 1_000]
 
-/** The most keys that are checked as the cause of a sudden spend: those that spent most in the hour. */
+/** The most keys that are checked as the cause of a sudden spend. The keys that spent most in the hour are checked. */
 const leapersMax = 20
 
 /**
@@ -97,7 +97,7 @@ export class NeedWatch {
     return this.#makeList()
   }
 
-  /** Finds the needs from facts of the store, and records these needs in the store. Only one look runs at a time. */
+  /** Finds the needs (what operators should act on) and records them in the store. Only one such look runs at once. */
   look(): Promise<void> {
     if (this.#isClosed) return Promise.resolve()
     this.#looking ??= this.#look().finally(() => {

@@ -18,9 +18,9 @@ type OtherReplicasParts = {
   replicas: SharedReplicas
   /** The name of the loopback interface of this process. */
   loopback: string
-  /** The key of this server's own door, the path on which it answers other servers. */
+  /** The key of this server's own door. A door is the path on which a server answers other servers. */
   key: string
-  /** Returns the token that the server with this key requires at its door. */
+  /** Returns the token for the door of another server. @param key the key of that door */
   tokenOf(key: string): string
   /** Monotonic, in ms. */
   clockMs(): number
@@ -33,7 +33,7 @@ export class OtherReplicas {
   readonly #parts: OtherReplicasParts
   /** The servers as they were last listed. They stay if the store does not answer. */
   #listed: readonly OtherReplica[] = []
-  /** The time until which a server that did not answer is not asked, by the key of its door. */
+  /** Servers that did not answer, by the key of their door. A server is not asked again before its time in the map. */
   readonly #restUntilMs = new Map<string, number>()
 
   constructor(parts: OtherReplicasParts) {

@@ -288,8 +288,8 @@ export class PackedRecords {
   }
 
   /**
-   * Whether a record was paid by this account and one of these keys; undefined stands for any. Reading the whole record
-   * would take a hundred times as long.
+   * Whether this account and one of these keys paid for a record; undefined stands for any account or any key. Reading
+   * the whole record would take a hundred times as long.
    */
   isPaidBy(place: number, accountId: string | undefined, keyIds: ReadonlySet<unknown> | undefined): boolean {
     const { accountId: accounts, keyId: keys } = this.#kept

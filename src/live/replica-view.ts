@@ -27,7 +27,7 @@ type ReplicaViewParts = {
 /** The operations for all servers of the store, and the door through which the other servers ask this server. */
 type ReplicaView = {
   operations: AdminOperations
-  /** The path at which this server answers the others, and the function that answers. */
+  /** The path at which this server answers other servers, and the function that answers. */
   door: { path: string; answer: AdminHandler }
   /**
    * Records how other servers reach this server.
@@ -143,8 +143,8 @@ type ReplicaEventsParts = {
 } & Pick<ConstructorParameters<typeof Events>[0], 'clockMs' | 'nowMs' | 'listUpstreams' | 'reportBug'>
 
 /**
- * Creates the live events of this server and of the other servers of its store that can be reached. While there are
- * readers, one stream of events is read from each of these servers, even from this one.
+ * Creates events that join the live events of all reachable servers of the store, including this server. While the
+ * joined events have readers, one stream is read from each server.
  */
 export function watchReplicas({ own, others, ...parts }: ReplicaEventsParts): Events {
   const feeds = new Map<string, EventFeed>()

@@ -43,7 +43,7 @@ export function listClients(): ClientRow[] {
 }
 
 /**
- * Returns the settings that `triwire setup` prints, for a server's own address and models.
+ * Returns the settings that `triwire setup` prints, with the address and the models of this server.
  * @throws ProblemError for a client or model that does not exist
  */
 export function setUp(config: Config, client: string, asked: SetupAsked): Setup {

@@ -27,8 +27,8 @@ export function createTrafficWriter(
   function write(): Promise<boolean> {
     writtenMs = clockMs()
     const cells = traffic.take()
-    // If the store cannot write counts, it keeps them. So a failed write is tried again even if there are no new
-    // counts.
+    // A store that cannot write counts keeps them. So after a failed write, the store is called again even if there are
+    // no new counts.
     if (cells.length > 0 || isBehind)
       writing = store
         .noteTraffic(cells)

@@ -19,7 +19,7 @@ import { type ExplainedUsage, explainUsage } from './explanation.ts'
 export type TranslationOptions = {
   /** The client's headers, with names in lower case. */
   headers?: ReadonlyMap<string, string>
-  /** The account that pays. Conversation keys are scoped to it, and only its envelopes can be opened. */
+  /** The account that pays. Conversation keys count only within this account, and only its envelopes can be opened. */
   accountId?: string
   /** The upstream to ask, if the model has several. */
   upstream?: string

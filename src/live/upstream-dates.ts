@@ -16,7 +16,7 @@ const apartMaxMs = 300_000
 export class UpstreamDates {
   readonly #nowMs: () => number
   readonly #log: Log['event']
-  /** How far this machine's clock was ahead of the dates of the last answers, in ms. The newest comes last. */
+  /** How far this machine's clock was ahead of the `Date` of the last answers, in ms. The newest answer comes last. */
   readonly #kept: { host: string; aheadMs: number }[] = []
   readonly #last = new Map<string, { text: string; ms: number }>()
   #aheadMs: number | undefined

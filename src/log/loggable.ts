@@ -102,7 +102,7 @@ function fits(line: string): boolean {
   return line.length * 3 < lineBytesMax || Buffer.byteLength(line) < lineBytesMax
 }
 
-/** Returns the data with each text loggable and cut to `charactersMax`. If this limit is finite, lists are cut too. */
+/** Returns the data with all texts made loggable and cut to `charactersMax`. A finite limit also cuts lists. */
 function clean(value: unknown, charactersMax: number): unknown {
   if (typeof value === 'string') return shorten(loggable(value), charactersMax)
   if (typeof value !== 'object' || value === null) return value

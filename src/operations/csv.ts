@@ -1,6 +1,6 @@
 /**
- * Matches a text that a spreadsheet may run as a formula. Blanks or invisible characters may precede the sign, because
- * many programs remove them. Full-width signs, and characters that separate cells, count too.
+ * Matches a text that a spreadsheet may run as a formula. Blanks or invisible characters can precede the formula's
+ * sign, because many programs remove them. Full-width signs count too, and so do characters that separate cells.
  */
 const formula = /^(?:[\t\r\n]|[\p{Z}\p{C}]*[=+\-@＝＋－＠])/u
 

@@ -125,12 +125,10 @@ const boundOptions = {
   expires: '--expires <time>',
 } satisfies Record<keyof typeof bounds, string>
 
-/**
- * The wishes in a form that requires every bound of a key. So the compiler reports a bound that `wishesOf` leaves out.
- */
+/** Like `KeyWishes`, but every bound is required. So the compiler reports a bound that `wishesOf` leaves out. */
 type WholeWishes = { [Name in keyof Required<KeyWishes>]: KeyWishes[Name] }
 
-/** Converts the fields of a request to the values that the operator wants, in the form that the books take. */
+/** Converts the fields of a request to a key's label and bounds, in the form that the books take. */
 function wishesOf(asked: KeyFields, context: Context): WholeWishes {
   const {
     label,

@@ -21,7 +21,7 @@ export const needLimits = {
   unusedMs: 90 * dayMs,
   /** An hour is listed if it cost this many times as much as the same hour a week ago. */
   leapTimes: 3n,
-  /** The least amount that counts as the cost of the hour a week ago in the comparison for `leapTimes`. */
+  /** If the hour a week ago cost less than this, this amount is compared in its place (see `leapTimes`). */
   tinyNanos: nanosPerCredit,
   /** An upstream account is listed if it is not ready for this long. */
   coolingMs: 10 * 60_000,
@@ -58,7 +58,7 @@ export type NeedFacts = {
   spentKeys: readonly (SpentBudget & { accountName: string })[]
   /** Spent budgets of people, each over all keys of the person (Y20). */
   spentPersons: readonly (SpentBudget & { accountId: string })[]
-  /** Valid keys that are not used. @property sinceMs the last use, or the creation */
+  /** Valid keys that were not used lately. @property sinceMs the time of the last use, or else of the creation */
   unusedKeys: readonly (NamedKey & { sinceMs: number })[]
   /** The current hour and the hour before it, each with the spend of the same hour a week ago. */
   hours: readonly {
@@ -103,7 +103,7 @@ type FoundNeed = {
   severity: NeedSeverity
   text: string
   sinceMs?: number
-  /** The page, relative to the console's address. */
+  /** The console's page for this line, as an address relative to the console's address. */
   link: string
   command: string
 }

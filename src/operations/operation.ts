@@ -131,7 +131,7 @@ export type Context = {
   who: Principal | undefined
   /** The id of this request, which is also in the answer. */
   requestId: string
-  /** The id of the last event that the reader of a stream received before. */
+  /** The id of the last event that the reader of a stream received before it connected again. */
   lastEventId?: string | undefined
   nowMs: number
   /** The calendar of the reporting zone. */
@@ -164,8 +164,8 @@ export type Running = {
   /** The demo of the console. */
   demo: DemoDesk
   /**
-   * Returns how much of a budget is held by running requests, in nano-credits, as far as this process knows. The budget
-   * is that of the key, or of its person.
+   * Returns how much of a budget is held by running requests, in nano-credits, as far as this process knows.
+   * @param whose `personBounds` for the budget of the key's person; by default the key's own budget
    */
   heldOf(keyDigest: string, whose?: 'bounds' | 'personBounds'): bigint
   /**
@@ -189,11 +189,11 @@ export type Running = {
   watch(lastEventId: string | undefined): AsyncIterable<string>
   readStatus(): Promise<Status>
   readHolds(): Promise<Holds>
-  /** The names of the servers with this store that did not respond when all of them were last asked. */
+  /** The names of this store's servers that did not respond when all servers were last asked. */
   listUnreached(): readonly string[]
   /**
-   * Writes to the store the figures of this server that no entry has, if the store responds quickly. These are the
-   * counts of requests that cost nothing, and measured times.
+   * Stores the figures of this server that no ledger entry has, if the store responds quickly. These figures are counts
+   * of requests that cost nothing, and measured times.
    * @returns whether the store now has all figures of this server
    */
   writeTraffic(): Promise<boolean>
@@ -283,7 +283,7 @@ export function operation<Input extends z.ZodObject = typeof usual.input, Output
   return { ...usual, ...entry, method, path } as unknown as Operation
 }
 
-/** Returns the months of a time span whose entries are only in archive files. Undefined if there are none. */
+/** Returns those months of a time span that are only in archive files. Undefined if there are none. */
 export async function awayOf(
   books: Pick<Books, 'listArchives'>,
   { sinceMs, untilMs }: { sinceMs?: number | undefined; untilMs?: number | undefined },

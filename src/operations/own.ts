@@ -68,7 +68,7 @@ export const ownExplanation = explanation.pick({ request_id: true, model: true, 
 
 export const ownModel = modelRow.pick({ id: true, also: true, max_output_tokens: true, context_window: true })
 
-/** The requests that a caller may see: those of an account, or only of some of its keys. */
+/** The requests that a caller may see: all requests of an account, or only those of some keys of the account. */
 type OwnScope = { accountId: string; keyIds?: string[] }
 
 /** Finds the scope of a caller. @param person the only person of the account whose requests a lead wants to see */

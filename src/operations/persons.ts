@@ -74,8 +74,8 @@ const options = {
 }
 
 /**
- * The wishes in a form that requires every field of a person. So the compiler reports a field that `wishesOf` leaves
- * out.
+ * The same fields as in `PersonWishes`, but none may be left out. So the compiler reports a field that `wishesOf`
+ * forgets.
  */
 type WholePersonWishes = { [Name in keyof Required<PersonWishes>]: PersonWishes[Name] }
 

@@ -81,7 +81,7 @@ const kinds: Readonly<Record<string, string>> = {
 }
 
 /**
- * Returns the error text of a field whose schema has no such text. It names what is valid, and never quotes the value.
+ * Returns the error text of a field whose schema has no such text. The text names what is valid, and never the value.
  */
 export function sayIssue(issue: InputIssue): string | undefined {
   switch (issue.code) {

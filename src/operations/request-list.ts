@@ -34,7 +34,7 @@ export const sortedMax = 5_000
 /** The most requests in one read, and the most reads. Rare matches in a long ledger could need many more reads. */
 const [rowsAtOnce, readsMax] = [500, 20]
 
-/** Sorts the last matching requests, at most `sortedMax`. Rows without a value come last. */
+/** Reads the newest matching requests, at most `sortedMax`, and sorts them. Rows without the sorted value come last. */
 export async function sortLast(read: ReadRequests, sort: RequestOrder): Promise<RequestRow[]> {
   const rows: RequestRow[] = []
   let beyond: RequestPlace | undefined

@@ -139,7 +139,7 @@ async function namesOf({ key, person }: Explanation, openBooks: Context['openBoo
   }
 }
 
-/** Returns a page of the last matching requests, after the place where the previous page ended. */
+/** Returns a page of the newest requests that match a filter. The page begins where the previous page ended. */
 export async function listLast(context: Context, filter: RequestFilter, limit: number) {
   const [atMs, id] = readPlace(context.beyond, ['number', 'string']) ?? []
   const beyond = id === undefined ? undefined : { atMs: atMs!, id }
@@ -199,7 +199,7 @@ async function lastRequests(
   })
   const known = await context.running.findRequests(posted.map(({ request_id }) => request_id))
   const merged = [...recent, ...posted.filter(({ request_id }) => !known.has(request_id))].sort(compareRows)
-  // The ledger was not searched past the edge, so rows after it may be missing.
+  // `edge` is where the search of the ledger stopped. Rows after this place may be missing, so none of them is shown.
   const seen = edge === undefined ? merged : merged.filter((row) => !isBeyond(row, edge))
   const rows = seen.slice(0, limit)
   if (seen.length > limit) return { rows, end: placeOf(rows.at(-1)!) }
@@ -246,7 +246,7 @@ async function readLedger(
     place = { postedMs: last.postedMs, accountId: last.accountId, seq: last.seq }
     if (rows.length >= limit && Date.parse(rows.sort(compareRows)[limit - 1]!.at) > edgeOf(place)) break
   }
-  // No id is smaller than the empty id. So the next page begins with the requests of the time `edgeOf(place)`.
+  // No id is smaller than the empty id, so the next page begins with requests of the time `edgeOf(place)` or earlier.
   return { rows, edge: { atMs: edgeOf(place!) + 1, id: '' } }
 }
 

@@ -61,7 +61,7 @@ function compareText(a: string, b: string): number {
 /** How far the result of `atOf` may be from the posting time, in ms. Clocks differ, and debits may be posted late. */
 export const lateMs = 5_000
 
-/** Returns when a request ended. The server's clock gives this time; it is kept within `lateMs` of the posting time. */
+/** Returns when a request ended, by the clock of its server. The result is within `lateMs` of the posting time. */
 export function atOf({ createdMs, postedMs }: ListedEntry): number {
   return Math.min(Math.max(createdMs, postedMs - lateMs), postedMs + lateMs)
 }
@@ -103,7 +103,7 @@ export type UpstreamPlace = { upstream: string; account?: string | undefined; mo
 
 /**
  * Lists the models that clients can name, with the current base prices, for operators.
- * @param isFailing undefined if no server is running
+ * @param isFailing tells whether a model is failing; undefined if no server is running
  */
 export function listModels(
   { entries, chains }: Pick<Catalog, 'entries' | 'chains'>,

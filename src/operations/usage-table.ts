@@ -20,7 +20,7 @@ const [accountsMax, accountsOfEntries] = [500, 5_000]
  */
 const [accountsAtFirst, rowsAtOnce] = [10, 200]
 
-/** Columns that can have very many values. Their figures are read for some accounts at a time. */
+/** Columns that can have very many values. Their figures are read for only a few accounts at a time. */
 const ofOneAccount: readonly UsageGrouping[] = ['account', 'key']
 
 const sums = [
@@ -29,7 +29,7 @@ const sums = [
 
 const words = [...dimensions, 'tier', 'band', 'person'] as const
 
-/** The prefix of a column for a dimension of labels. */
+/** The prefix in the name of a column that shows a label, such as `label:project`. */
 const labelColumn = 'label:'
 
 const columnsCure = `must be any of ${words.join(', ')}, label:NAME`
@@ -166,7 +166,7 @@ async function* eachRow(
   )
 }
 
-/** The sums of a row, and its words. @property place the sort key, which differs even if the words of rows are equal */
+/** The words and the sums of a row. @property place the sort key, which differs even between rows with equal words */
 type RowSums = { words: readonly string[]; ids: readonly string[]; place: string; sums: bigint[] }
 
 function* tellRows(rows: ReadonlyMap<string, RowSums>, columns: readonly string[]): Iterable<TableRow> {

@@ -29,7 +29,7 @@ type AdminApiParts = {
   demo: { books(): Promise<Books>; view: ApiParts['running'] }
 }
 
-/** Limits in a minute: wrong tokens of an address, requests of an operator, and requests of an owner of a key. */
+/** Limits per minute: wrong tokens from one address, requests of one operator, and requests of one owner of a key. */
 const [failuresMax, questionsMax, ownersMax] = [5, 600, 60]
 
 /** Returns the path below which people reach the admin listener. */

@@ -60,7 +60,7 @@ export function sayMade({ key, account }: Demo): string | undefined {
   return key && `The account "${account}" was made nevertheless. Its key is shown this once: ${key}`
 }
 
-/** Returns the text of the start for stdout: the new key, and calls on each wire that work when pasted. */
+/** Returns what a start prints to stdout: the new key, and a command for each wire that works when it is pasted. */
 export function sayDemo({ key, account }: Demo, base: string): string {
   const models = 'the built-in simulator answers for sim-messages, sim-chat, sim-responses and more (GET /v1/models).'
   if (key === undefined) {
@@ -117,7 +117,7 @@ export class DemoBar {
   }
 
   /**
-   * Finds the demo account if this configuration has real models, for which that account is refused. If the database
+   * Finds the demo account if this configuration has real models, because the account may not use them. If the database
    * cannot be reached, no request is served anyway, and the database is asked again later.
    * @returns a function that applies the result @throws StoreError
    */

@@ -25,7 +25,7 @@ type FleetOptions = {
   mayFill(isAlone: boolean): boolean
   /** Called with each worker that is started. */
   onWorker: (worker: ChildProcess) => void
-  /** Called when no worker is left and none will be started. @param code the exit code of the last one */
+  /** Called when no worker is left and none will be started. @param code the exit code of the worker that ended last */
   onEnd: (code: number) => void
 }
 

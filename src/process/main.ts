@@ -163,7 +163,7 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
   }
 }
 
-/** Ends parts one after the other. An error is logged, and the process still ends. */
+/** Ends the server's parts in order. If a part fails to end, the error is logged, and the process still ends. */
 async function endInOrder(log: Log, ends: readonly (() => Promise<void> | undefined)[]): Promise<void> {
   try {
     for (const end of ends) await end()

@@ -21,8 +21,8 @@ type OwnPagesParts = {
 }
 
 /**
- * Creates the pages on which the owner of a key sees their own use, and the API of these pages (rulings Y19, Y22). Both
- * are on the clients' listener. Their limits are separate, so that requests to models do not wait for them.
+ * Creates the pages on which the owner of a key sees their own use, and the API of these pages (rulings Y19, Y22).
+ * Pages and API are on the clients' listener. Separate limits keep them from delaying requests to models.
  */
 export function createOwnPages(
   config: Config,

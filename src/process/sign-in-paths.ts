@@ -37,7 +37,7 @@ export function createSignInPaths({
   return Object.entries({ ...oauth, ...agents }).map(([path, answer]) => ({ path, answer, isOn }))
 }
 
-/** A loopback name with a port, which only programs on this machine send as their host. */
+/** Matches a loopback name, with or without a port. Only programs on this machine send such a name as their host. */
 const ownHost = /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?$/
 
 /**

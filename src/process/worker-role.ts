@@ -6,7 +6,7 @@ import type { Address, Config } from '../config/config.ts'
 export type WorkerRole = {
   /** The number of the worker, from 1. A worker that replaces another one gets the same number. */
   number: number
-  /** The addresses that all workers share, with ports. A change of them in the configuration needs a restart. */
+  /** The addresses that all workers share, with ports. A new address in the configuration needs a restart. */
   listen: Address
   adminListen: Address
   /** Whether the supervisor (the process that starts the workers) formats its log for people. */

@@ -83,7 +83,8 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
 
 /**
  * Reads the configuration for a worker that replaces another one. If a key such as `store` has changed, all workers
- * need a restart, or they would use two stores. The worker is then started only if no other worker lives.
+ * need a restart. Otherwise the workers would use two stores. So the worker is then started only if no other worker
+ * lives.
  * @returns undefined if no worker may be started
  */
 function readAgain(before: Config, options: ServeOptions, log: Log, isAlone: boolean): Config | undefined {
@@ -100,7 +101,7 @@ function readAgain(before: Config, options: ServeOptions, log: Log, isAlone: boo
 }
 
 /**
- * Finds the port that the workers will share. It listens there for a moment, to see that no other process does.
+ * Finds the port that the workers will share. Listens on it for a moment, in case another process uses the port.
  * @returns undefined on macOS and Windows, which refuse `reusePort` (nodejs.org/api/net.html, 2026-11)
  * @throws the error of the system if another process listens there
  */

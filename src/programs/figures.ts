@@ -4,7 +4,7 @@ import { baseOf } from '../catalog/price-list.ts'
 import type { ModelWire } from '../catalog/wire-names.ts'
 import type { Access, Figures, OfferedModel, Program } from './program.ts'
 
-/** A model's figures, and their source. A gateway's list of models has no windows and output limits (spec 2.9). */
+/** A model's figures, and the source of its context window. A gateway's list lacks windows and limits (spec 2.9). */
 type SourcedFigures = Figures & { windowFrom?: 'the command' | 'the configuration' | `the preset ${string}` }
 
 /** A model that a program can use, with the facts that decide for which work it is chosen. */

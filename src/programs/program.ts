@@ -14,7 +14,7 @@ export type Program = {
    * If the files are only printed, the user reads `ifPrinted`.
    */
   asks?: { hear(): Promise<string | undefined>; otherwise: string; ifPrinted: string }
-  /** The program's names for families of models. The first is for its main work. */
+  /** The names of model families from which the model for the main work is chosen, the preferred family first. */
   families?: readonly string[]
   /** Set if the program has a second model for titles and other small work. `family` is its name for such models. */
   small?: { family?: string }
@@ -103,8 +103,8 @@ export type SettingsFile = {
   /** In `json` and `toml` files, settings of the user are kept. An `own` file has only our settings and is replaced. */
   format: 'json' | 'toml' | 'own'
   /**
-   * The key that identifies the entries of a list in the settings, by the path of the list (`a.b`). An empty path
-   * stands for the whole file.
+   * For each list in the settings: the key that identifies the list's entries. A list is named by its path (`a.b`). An
+   * empty path stands for the whole file.
    */
   lists?: Readonly<Record<string, string>>
   /** Paths of settings that an earlier setup may have written. These settings are removed, unless `text` has them. */

@@ -17,7 +17,7 @@ const quotes: Record<ShellName, (text: string) => string> = {
   powershell: (text) => `'${text.replace(powershellQuotes, '$&$&')}'`,
 }
 
-/** The variable with the key, for programs that let the user choose its name. */
+/** The environment variable that contains the key, for programs that let the user choose its name. */
 export const keyVariable = 'TRIWIRE_API_KEY'
 
 /** The text that stands for the key in settings that are shown without the key. */

@@ -35,7 +35,7 @@ const quarterMs = 900_000
 /** How often a key may ask for its spending in a minute. Each request may read the ledger. */
 const usagesMax = 30
 
-/** Makes the handlers of the paths, by path. */
+/** Returns the handlers of the paths that agents call. The keys of the object are the paths. */
 export function createAgentPaths(parts: AgentPathParts) {
   const { gateway, books, calendar, config, baseOf } = parts
   const asked = createWindows({ limit: usagesMax, windowMs: 60_000, clockMs: gateway.clockMs })

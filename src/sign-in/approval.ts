@@ -25,7 +25,7 @@ type ApprovalParts = {
 /** The purpose of a sign-in that a program has begun. */
 type ProgramPurpose = Exclude<Purpose, { for: 'console' }>
 
-/** A person who has signed in and must still approve or deny. @property browser the digest of the browser's mark */
+/** A person who has signed in and must still approve or deny. @property browser the digest of the browser's cookie */
 type HeldPerson = { browser: string; identity: PersonIdentity; userCode?: string; state?: string }
 
 /** The largest form, in bytes. A form has a few short fields and a ticket (sealed data of ours). */

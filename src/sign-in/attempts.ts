@@ -16,7 +16,7 @@ export type Purpose =
   | { for: 'code'; redirectUri: string; challenge: string; state: string; agent: string | undefined }
   | { for: 'console' }
 
-/** The listener on which an attempt began: the operators' or the clients'. */
+/** The listener on which an attempt to sign in began. Operators use `admin`, and clients use `public`. */
 export type Place = 'admin' | 'public'
 
 type AttemptTicket = { purpose: Purpose; place: Place; browser: string; nonce: string; verifier: string }

@@ -101,7 +101,7 @@ const ends = {
   unknown: errors.invalid_grant[1],
 } satisfies Record<Extract<Refresh, { kind: 'ended' }>['why'], string>
 
-/** Makes the handlers of the endpoints, by path. */
+/** Returns the handlers of the OAuth endpoints. The keys of the object are the paths. */
 export function createOAuth(parts: OAuthParts) {
   const { tokens, limits } = parts
   const { booksFor, refresh, tellTokens, lives } = createRefreshing(parts)

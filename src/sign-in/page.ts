@@ -75,7 +75,7 @@ export function redirect(location: string, headers: Readonly<Record<string, stri
   return { status: 303, headers: { ...pageHeaders, location, ...headers } }
 }
 
-/** Headers of all pages here: no frames, no caching, no referrer (RFC 9700 §4.2, §4.16). */
+/** The headers of all sign-in pages. They forbid frames, caching and the referrer (RFC 9700 §4.2, §4.16). */
 const pageHeaders = { ...guardHeaders, 'x-frame-options': 'DENY' }
 
 const logo =

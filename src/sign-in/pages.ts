@@ -65,7 +65,7 @@ export function createSignInPages(own: SignInPagesParts): ReadonlyMap<string, Pa
     const { purpose } = attempt
     const page = await answerAttempt(request, attempt).catch((error: unknown) => pageOf(error, request))
     if (purpose.for !== 'code' || page.status < 400) return page
-    // The program waits until the browser is redirected. A link to it lets the person read this page first.
+    // The redirect to the waiting program is a link, so that the person can read this page first.
     const back = answerUri(purpose.redirectUri, base, purpose.state, { error: 'access_denied' })
     return addLink(page, back, 'Go back to your program')
   }

@@ -16,7 +16,7 @@ export type PersonIdentity = PersonFacts & {
   idToken: string | undefined
 }
 
-/** The secrets of an attempt, which the response must match. */
+/** The secrets of a sign-in attempt, which the provider's response must match. */
 type AttemptSecrets = { state: string; nonce: string; verifier: string }
 
 /** @property clockMs a monotonic clock @property renewalMs the time limit for a whole refresh */
@@ -115,7 +115,7 @@ export function createProvider(settings: () => ProviderSettings, { clockMs, rene
     }
   }
 
-  /** Returns the URL at which the provider ends its session (RP-Initiated Logout 1.0), or undefined if it has none. */
+  /** Returns the URL that ends the session at the provider (RP-Initiated Logout 1.0). Undefined if there is none. */
   async function endSessionUrl(idToken: string | undefined, returnTo: string): Promise<URL | undefined> {
     const { openid, config } = await open()
     if (config.serverMetadata().end_session_endpoint === undefined) return undefined

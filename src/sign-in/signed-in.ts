@@ -26,7 +26,7 @@ export function isPaid(person: RuledPerson): person is SignedIn {
   return person.account !== undefined
 }
 
-/** Whether a session may continue. `settleRefresh` reads it. @property why for the log */
+/** Whether a session may continue; `settleRefresh` acts on this answer. @property why the reason, for the log */
 type Permission =
   | { kind: 'yes'; signedIn: SignedIn }
   | { kind: 'no'; why: string; isUnasked?: boolean }

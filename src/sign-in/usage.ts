@@ -50,8 +50,8 @@ export function tellFree({ dayNanos, weekNanos, monthNanos }: FreeUse, currency:
 }
 
 /**
- * Converts nano-credits to hundredths of a credit, rounded. A refund could make them negative, which clients refuse, so
- * 0 is the least.
+ * Converts nano-credits to hundredths of a credit, rounded. A refund could make the amount negative. Clients refuse
+ * negative amounts, so the result is at least 0.
  */
 function cents(nanos: bigint): number {
   return Math.max(0, Number((nanos + 5_000_000n) / 10_000_000n))

@@ -2,9 +2,9 @@ import { asObject } from '../bytes/json.ts'
 import { rejectField } from './prompt.ts'
 
 /*
- * Functions for the rules of the wires, and rules that several wires share. Most return the checked value. `null` in an
- * optional field counts as absent, as it does at the vendors. Rules that differ in details, such as lengths or the
- * place of an error, are in the wires.
+ * Functions that check values, and rules that several wires share. Most return the checked value. `null` in an optional
+ * field counts as absent, as it does at the vendors. Rules that differ in details, such as lengths or the place of an
+ * error, are in the folders of the wires.
  */
 
 export type SimulatorJson = Record<string, unknown>
@@ -53,7 +53,7 @@ export function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null
 }
 
-/** The values of reasoning effort, on wires that have one word for it. */
+/** The valid words for reasoning effort on chat and responses. */
 export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
 
 /** Checks the name of a declared tool, which must be new, and adds it to `names`. */

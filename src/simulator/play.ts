@@ -5,7 +5,7 @@ import { frameOfEvent } from './clouds.ts'
 import type { Frame } from './prompt.ts'
 import type { ScriptStep } from './script.ts'
 
-/** The wait before a connection is reset, in ms. Without it, the reset could overtake the bytes sent before it. */
+/** The wait before a connection is reset, in ms. Otherwise the reset could overtake bytes that were sent before it. */
 const resetGraceMs = 20
 
 /** The destination of an answer. `gone` is aborted when the client has left. */

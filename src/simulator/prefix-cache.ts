@@ -57,7 +57,7 @@ type PrefixCacheOptions = {
   prefixesMax?: number
 }
 
-/** Creates a prompt cache, which stores hashes of prefixes. Each is kept as long as the wire's vendor would keep it. */
+/** Creates a prompt cache of hashed prefixes. A prefix is kept as long as the wire's vendor keeps prefixes. */
 export function createPrefixCache({ length, clock, prefixesMax = 10_000 }: PrefixCacheOptions) {
   const known = new Map<string, { untilMs: number; lifeMs: number }>()
   return { read }

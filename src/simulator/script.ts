@@ -159,8 +159,8 @@ function explain(
 }
 
 /**
- * Returns the mistakes of an issue. If the issue is about a union, it returns the mistakes of the branch that fits
- * best. An unknown key has its own path.
+ * Returns the mistakes of an issue that zod reports. For a union, these are the mistakes of the branch that fits best.
+ * The path of an unknown key ends with this key.
  */
 function deepest(issue: Issue, above: PropertyKey[]): { path: PropertyKey[]; message: string }[] {
   const path = [...above, ...issue.path]

@@ -1,7 +1,7 @@
 /*
- * The thread of the books. With SQLite, operators' reads and changes run in such threads, because SQLite blocks its
- * thread. Debits are posted in another thread, the ledger's, so a listing delays no debit. With PostgreSQL only reports
- * run here, because adding up many rows would block the serving thread.
+ * The program of a thread for the books. With SQLite, the thread runs operators' reads and changes, because SQLite
+ * blocks its thread. The ledger has another thread, which posts debits, so a listing delays no debit. With PostgreSQL
+ * the thread runs only reports, because adding up many rows would block the serving thread.
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { BookError } from '../accounts/book-error.ts'

@@ -64,7 +64,7 @@ type DemoKey = { accountId: string; account: string; keyId: string; label: strin
 
 /**
  * Makes a store with thirty days of activity that end at `nowMs`. The entries are made by the code that a server uses.
- * After each simulated hour it lets other work run.
+ * After each simulated hour, other work can run.
  * @param path a file that does not exist yet
  * @throws StoreError
  */

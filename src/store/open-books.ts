@@ -16,7 +16,7 @@ type OpenBooksOptions = {
   busyMs?: number
   /** Whether a missing store may be created. If false, a missing store is an error. */
   create?: boolean
-  /** Set for work while no server runs. A store in a file is then locked. Statements of a database may take longer. */
+  /** Set for work while no server runs. This locks a store in a file, and gives statements of a database more time. */
   isAlone?: boolean
   /** Gets news about the store: it was moved, is an incomplete copy, or its file was just upgraded. */
   note?: ((text: string) => void) | undefined

@@ -19,9 +19,9 @@ export type OpenStoreOptions = ServingOptions & {
 }
 
 /**
- * Loads the code of a store's engine. A server with a file needs no database driver (ruling X6).
- * @returns a function that opens the store. It throws a StoreError if the store cannot be used, or another server has
- *   it
+ * Loads the code of a store's engine. A server with a store in a file needs no database driver (ruling X6).
+ * @returns a function that opens the store. The function throws a StoreError if the store cannot be used, or if another
+ * server uses it
  */
 export async function prepareServerStore(
   store: StorePlace,
@@ -50,8 +50,8 @@ export async function readReplicas(store: StorePlace): Promise<ReplicaRow[]> {
 }
 
 /**
- * Explains why a server would not start with this store, and names the key of the configuration. Undefined if the
- * server would start. For PostgreSQL it only checks the server's folder.
+ * Explains why a server would not start with this store, and names the configuration key that causes this. Undefined if
+ * the server would start. For PostgreSQL, only the server's folder is checked.
  */
 export async function startMistake({
   store,

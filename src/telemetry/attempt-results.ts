@@ -11,7 +11,7 @@ type AttemptResult =
   | 'status_529'
   | 'status_4xx'
   | 'status_5xx'
-  /** The connection could not be made or broke. The value names the part that failed. */
+  /** The connection could not be made, or it broke. These four values tell what failed. */
   | 'connect'
   | 'tls'
   | 'reset'
@@ -51,7 +51,7 @@ const results = new Map<string, AttemptResult>([
 
 const ownStatuses = new Set(['401', '402', '403', '429', '529'])
 
-/** Returns the result for a cause. @param cause in the words of the log */
+/** Returns the result of an attempt that failed. @param cause the cause, in the words of the log */
 export function resultOf(cause: string): AttemptResult {
   const found = results.get(cause)
   if (found !== undefined) return found

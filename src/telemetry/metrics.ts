@@ -93,8 +93,8 @@ function tryTo(look: () => number | undefined): number | undefined {
 /** The time between two measurements of the event loop, in ms. */
 const resolutionMs = 20
 /**
- * After this time, in ms, the older of two histograms is emptied and becomes the younger. So the other one always
- * covers the last 30 to 60 s.
+ * The period of two histograms, in ms. After a period, the older histogram is emptied and becomes the younger. The
+ * other histogram is then read, so the figures always cover the last 30 to 60 s.
  */
 const turnMs = 30_000
 
@@ -134,8 +134,8 @@ function open() {
 }
 
 /**
- * Converts a measurement in ns to a delay in seconds. Node measures the time between two timer calls, so the interval
- * is subtracted. An empty histogram has no percentile (NaN) and counts as 0.
+ * Converts a measurement in ns to a delay in seconds. Node measures the time between two calls of a timer, so the
+ * timer's interval is subtracted. An empty histogram has no percentile (NaN) and counts as 0.
  */
 function lagOf(nanos: number): number {
   return Number.isFinite(nanos) ? Math.max(0, nanos / 1e9 - resolutionMs / 1_000) : 0

@@ -80,8 +80,8 @@ export function hashText(text: string): number {
 }
 
 /**
- * Scores a place for a key; the place with the highest score gets the key. If a place goes away, only its own keys move.
- * Each place gets a share of the keys by its weight (weighted rendezvous hashing).
+ * Scores a place (an upstream account) for a conversation's key. The place with the highest score gets the key. If a
+ * place goes away, only its own keys move. A place gets its share of keys by weight (weighted rendezvous hashing).
  */
 export function scoreOf(key: number, place: number, weight: number): number {
   let mixed = key ^ place

@@ -87,7 +87,7 @@ export class CloudKey implements LiveKey, CloudCredential {
     this.#upstream = upstream
   }
 
-  /** Set while the credential is valid: the bearer token, or the id of a credential that signs. */
+  /** The bearer token, or the id of a credential that signs. Undefined while no credential is valid. */
   get value(): string | undefined {
     const use = this.#parts.clockMs() < this.#endMs ? this.#token?.use : undefined
     return use && ('bearer' in use ? use.bearer : use.id)
@@ -216,7 +216,7 @@ export class CloudKey implements LiveKey, CloudCredential {
     report('error', 'key_failed', { account: label, why, in_use: this.value !== undefined })
   }
 
-  /** Makes a bearer key from AWS credentials. It is kept for half its longest life, or until the credentials change. */
+  /** Makes a bearer key from AWS credentials. A key is reused until half its life is over or the credentials change. */
   #mint(use: AwsCredentials, region: string): string {
     const nowMs = this.#parts.clockMs()
     if (this.#minted?.token !== this.#token || this.#minted!.untilMs <= nowMs) {
@@ -232,7 +232,7 @@ export class CloudKey implements LiveKey, CloudCredential {
   }
 
   #noteDate(date: string | undefined): void {
-    // The header has whole seconds only.
+    // The `Date` header has whole seconds only.
     const aheadMs = Math.round((Date.parse(date ?? '') - this.#parts.nowMs()) / 1_000) * 1_000
     if (Number.isNaN(aheadMs)) return
     const believedMs = Math.abs(aheadMs) < apartMinMs ? 0 : aheadMs

@@ -131,7 +131,7 @@ function secureHop(host: string, port: number, { ca, isPinned }: Trust): Hop {
 }
 
 /**
- * Settles a dial once. Afterwards the socket does not refer to the caller, which holds a request's body.
+ * Calls `settle` only once. Afterwards the socket does not refer to the caller, which holds a request's body.
  * @param intake receives what the socket reads; undefined if the socket has its intake already
  */
 function watchDial(socket: Socket, ready: 'connect' | 'secureConnect', settle: SettleDial, intake?: Intake): Socket {

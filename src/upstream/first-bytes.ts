@@ -155,7 +155,7 @@ export class FirstBytes {
 
   /**
    * Puts the account on trial if its requests hang.
-   * @param mayTry whether another account of the pool works for requests of a form
+   * @param mayTry whether another account of the pool works for requests of a form (stream or JSON)
    * @returns whether a trial began
    */
   judge(usual: Usual, mayTry: (form: AnswerForm) => boolean): boolean {

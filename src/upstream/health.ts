@@ -18,7 +18,7 @@ const repeatedFrom = 3
 /** The longest time that a trial request after a cooldown keeps other requests away, in ms. */
 const trialMaxMs = 30_000
 
-/** The log's word for the cause of a trial, if the trial began because requests hang (ruling Y25). */
+/** The cause that the log shows for a trial which began because requests hang (ruling Y25). */
 export const hangingCause = 'upstream_hangs'
 
 /** Another replica's cooldown that ends within this many ms of ours is ignored, because it is our own, echoed. */

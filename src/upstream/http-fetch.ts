@@ -23,7 +23,7 @@ export type FetchResponse = {
   headers: ResponseHeaders
   /** Bytes as they come. Reading slowly slows the server down. A body that ends too early is an error. */
   body: Readable
-  /** Reads the body as UTF-8. @param bytesMax how long it may be, in bytes. @throws Error if it is longer */
+  /** Reads the body as UTF-8. @param bytesMax the largest body, in bytes. @throws Error if the body is larger */
   text(bytesMax?: number): Promise<string>
 }
 

@@ -116,7 +116,7 @@ export class HttpWay implements ConnectionHost {
       if (this.#isClosed) throw cut()
       const idle = flight.isOver || isFresh ? undefined : this.#takeIdle()
       if (idle) idle.fly(flight, head, body)
-      // After its rest, a connection may have unread bytes. The request waits one turn for these, but only once.
+      // A rested connection may still have unread bytes. The request waits one turn for these bytes, but only once.
       else if (!isFresh && waits && this.#hasRested(this.#turnMs)) {
         this.#leaving++
         leaveLater({ ...departure, waits: false })

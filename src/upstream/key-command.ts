@@ -7,8 +7,8 @@ const outputBytesMax = 65_536
 const lingerMs = 1_000
 
 /**
- * The result of a command: its output, or the reason, in words of the log, why it has no output.
- * @property said the last line of its error output, if the caller asked for it
+ * The result of a command: its output, or the reason why it has no output, in words of the log.
+ * @property said the last line of the command's error output, if the caller asked for this line
  */
 export type CommandEnd = ({ text: string } | { why: string }) & { said?: string }
 
@@ -17,7 +17,7 @@ export type CommandEnd = ({ text: string } | { why: string }) & { said?: string 
  * its output open are ended too, by `stop` or soon after the program ends. The error output may hold secrets, so it is
  * read only on request.
  * @param onEnd called once, unless the command was stopped
- * @param env variables that the program gets besides ours
+ * @param env variables that the program gets in addition to the environment of the gateway
  */
 export function runCommand(
   [program = '', ...args]: readonly string[],

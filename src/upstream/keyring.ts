@@ -48,7 +48,7 @@ export function createKeyring(
     },
     /** Watches the key sources of these upstreams, and no others. Takes the keys that the configuration has read. */
     adopt: (upstreams: Iterable<Upstream>): void => retireOthers(readAll(upstreams)),
-    /** Watches only the keys of these upstreams, with the values known so far. Commands for other upstreams end. */
+    /** Watches only the keys of these upstreams from now on. Known values stay. Commands for other upstreams end. */
     keep: (upstreams: Iterable<Upstream>): void => retireOthers(findAll(upstreams).map(({ key }) => key)),
     /** Starts to read the keys of upstreams. @returns when each of their commands has ended, successfully or not */
     async prepare(upstreams: Iterable<Upstream>): Promise<void> {
@@ -193,7 +193,7 @@ abstract class RenewedKey implements LiveKey {
     if (value) this.#set(value)
   }
 
-  /** Takes a key. @param tell makes the cause for the log from a mistake @returns whether the text is a valid key */
+  /** Takes a key. @param tell turns a mistake into the cause for the log @returns whether the text is a valid key */
   protected takeText(text: string, tell = (mistake: string) => mistake): boolean {
     const value = text.trim()
     const mistake = keyMistake(value)

@@ -22,7 +22,7 @@ type Wording = {
   say(first?: string, second?: string, third?: string): string
 }
 
-/** The texts by which servers report an over-long prompt. Our text repeats their numbers in words that agents know (U3). */
+/** The texts by which servers report an over-long prompt. We repeat their numbers in words that agents know (U3). */
 const wordings: readonly Wording[] = [
   { pattern: /prompt is too long(?::? (\d{1,12}) tokens?)?/i, behind: /^ > (\d{1,12})/, isKnown: true, say: tooLong },
   {
@@ -92,8 +92,8 @@ export function isOverLongCode(code: string | undefined): boolean {
 }
 
 /**
- * Returns our text for a prompt that is too long, found by the refusal's words or code. Returns undefined for other
- * refusals.
+ * Recognises the refusal of a prompt that is too long, by the refusal's words or code. Returns our text for the client.
+ * Returns undefined for other refusals.
  */
 export function readOverLong(text: string, code: string | undefined): { told: string; isKnown: boolean } | undefined {
   for (const { pattern, before, behind, isKnown = false, say } of wordings) {

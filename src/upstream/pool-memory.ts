@@ -29,7 +29,7 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
   const budgets = new Map<string, RetryBudget>()
   const groups = new Map<string, readonly string[]>()
   /**
-   * Reported cooldowns of places that are in no group of this process yet. They are applied when the place joins a
+   * Cooldowns that were reported for places in no group of this process. A cooldown is applied when its place joins a
    * group.
    */
   const heard = new Map<string, { cooldown: Cooldown; untilMs: number }>()
@@ -106,8 +106,8 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
   }
 
   /**
-   * Applies an operator's command that another replica reported about a place. The command concerns the account and the
-   * model of the place with any key, so it also applies to places that get another key later.
+   * Applies an operator's command that another replica reported about a place. The command concerns this place's model
+   * and account, whatever the key. So it also applies to places that get another key later.
    */
   function noteWish(place: string, isDisabled: boolean): void {
     const service = serviceOf(place)
@@ -183,7 +183,7 @@ export function placeOf(model: Model, upstream: Upstream, route: Route, account:
   ])
 }
 
-/** Returns the service in a place's name, which `placeOf` made; undefined for the invented names of tests. */
+/** Reads the service from the name of a place (see `placeOf`). Returns undefined for the invented names of tests. */
 function serviceOf(place: string): Service | undefined {
   if (!place.startsWith('[')) return undefined
   const [model, upstream, , , account] = JSON.parse(place) as string[]

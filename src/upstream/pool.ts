@@ -81,8 +81,8 @@ export type ChosenTarget = {
 }
 
 /**
- * `failed`: the account was tried for this request. `off`: it is disabled, or has no key. `preferred`: an account of a
- * better priority works again.
+ * Why a conversation leaves its account. `failed`: the account was tried for this request. `off`: the account is
+ * disabled, or has no key. `preferred`: an account of a better priority works again.
  */
 export type MovedFor = 'failed' | 'off' | 'cooling' | 'hanging' | 'slow' | 'preferred'
 
@@ -100,7 +100,7 @@ export type PoolRow = {
   cause: string | undefined
   /** Whether another replica of the store reported the cooldown. */
   isHeard: boolean
-  /** The trouble that other replicas of the store reported. This replica may still use the account. */
+  /** Trouble with the account that other replicas reported. This replica can still use the account. */
   heard: Heard | undefined
   /** The time until the next trial, in ms. */
   waitMs: number | undefined
@@ -112,7 +112,7 @@ export type PoolRow = {
   retriesLeft: number
 }
 
-/** One upstream account that serves one model, with the facts by which the pool chooses it. It is called a place. */
+/** One upstream account for one model, with the facts by which the pool chooses. The code calls this a place. */
 type RankedTarget = {
   readonly target: Target
   readonly id: string
@@ -147,7 +147,7 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
       const conversation = recall(memory, model, search)
       if (conversation?.isNamed === false && search.likeness?.isSmall === false)
         search.width ??= memory.widths.count(model, search.likeness, firstOn(places))
-      // A place on trial gets a second request only if no other account in use is left for that request (ruling Y25).
+      // A second request goes to a place on trial only if that request has tried all accounts in use (ruling Y25).
       return (
         chooseAmong(memory, places, search, conversation, false) ??
         (places.some((place) => isSound(place, search.form ?? 'json') && !search.tried.includes(place.target))
@@ -271,7 +271,8 @@ function servedBy(places: readonly RankedTarget[], customer: Customer | undefine
 const avoidedShare = 1e-15
 
 /**
- * Chooses a place by its score. @param isAnyTried whether to choose also places on trial that another request is trying
+ * Chooses a place (an upstream account that serves the model) by its score.
+ * @param isAnyTried whether a place on trial can be chosen while another request is trying this place
  */
 function chooseAmong(
   memory: PoolMemory,
@@ -317,9 +318,9 @@ function chooseAmong(
     chosenScore = score
   }
   if (chosen === undefined) return undefined
-  // Without a conversation key, the history may have sealed items of any account, and only that account can open its
-  // items. The last attempt leaves out such items, because no further attempt could follow if the upstream refused
-  // them. All other attempts send every item.
+  // Without a conversation key, the history may contain items that any account has sealed. Only the account that sealed
+  // an item can open it. The last attempt leaves out sealed items, because no further attempt could follow if the
+  // upstream refused them. All other attempts send every item.
   if (isFresh) {
     const why = chosen === home ? 'alike' : 'diverted'
     return { target: chosen.target, why: rank ? why : 'spread', isHome: !search.isLast }
@@ -332,7 +333,7 @@ function chooseAmong(
 }
 
 /**
- * Returns why a conversation moves. @param before the place that answered before; undefined if it is not configured now
+ * Returns why a conversation moves. @param before the previous target; undefined if it is not configured now
  */
 function movedFor(
   before: RankedTarget | undefined,

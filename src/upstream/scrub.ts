@@ -129,7 +129,7 @@ const opening = 'litellm.'
 /** Separates LiteLLM's names of a failure (`litellm.BadRequestError: OpenAIException - `) from its text. */
 const colon = 'Exception - '
 
-/** Matches the text about its own model and settings that LiteLLM appends to the text of the other server. */
+/** Matches the start of what LiteLLM appends to the other server's text, which is LiteLLM's model and settings. */
 const addition = /\nmodel=|\n\nLiteLLM: |\. Received Model Group=/
 
 /**
@@ -173,7 +173,7 @@ function replaceAt(text: string, places: Iterable<number>, length: number, inste
   return replaced + text.slice(from)
 }
 
-/** Like `toLowerCase`, but every character keeps its position. `toLowerCase` turns a few capitals into two each. */
+/** Like `toLowerCase`, but every character keeps its position. `toLowerCase` makes two characters of a few capitals. */
 function lowerCase(text: string): string {
   const lowered = text.toLowerCase()
   return lowered.length === text.length ? lowered : text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())

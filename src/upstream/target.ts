@@ -57,9 +57,9 @@ export function headersOf(target: Target, request: UpstreamRequest): string[] {
 }
 
 /**
- * Returns the headers with the key of the account that pays for an attempt. They are added only here, for one target,
- * so that no request carries one provider's key to another (U14). An upstream may have its own header for the key
- * (ruling P8).
+ * Returns the headers that carry the key of the target's account. Such headers are added only here, for one target, so
+ * that no request carries one provider's key to another (U14). An upstream may have its own header for the key (ruling
+ * P8).
  * @param headers all other headers, each name followed by its value. A signature covers some of them
  * @returns no header if the account has no key. Local servers, for example, need none.
  */

@@ -53,7 +53,7 @@ const barred: Verdict = { tell: 'account', elsewhere: 'another', cool: 'now' }
 const full: Verdict = { tell: 'capacity', elsewhere: 'another', cool: 'now' }
 const overloaded: Verdict = { tell: 'capacity', elsewhere: 'another', cool: 'repeated' }
 const passing: Verdict = { tell: 'broken', elsewhere: 'another', cool: 'repeated' }
-/** The server closed a connection that had been idle too long. That says nothing against the account. */
+/** The server closed a connection that had been idle too long. The account is not at fault. */
 const race: Verdict = { tell: 'broken', elsewhere: 'any', cool: 'no' }
 /** The answer broke off after its head. The model has worked until then, so the provider may charge for it. */
 const cut: Verdict = { tell: 'broken', elsewhere: 'nobody', cool: 'repeated' }

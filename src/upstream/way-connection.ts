@@ -78,7 +78,7 @@ export class WayConnection implements Carrier {
   #body: BodyEnd | undefined
   /** Whether the whole body has arrived. While reading is paused, the request does not learn this until it resumes. */
   #isWhole = false
-  /** Bytes that are not read yet. They are a part of a head, or wait until a paused flight resumes. */
+  /** Bytes that are not read yet. They are a part of a head, or wait until a paused request resumes. */
   #ahead: Buffer | undefined
   #isReading = false
   /** The reason why the connection has closed. Kept until the paused flight resumes. */
@@ -217,7 +217,7 @@ export class WayConnection implements Carrier {
           ? this.#readHead(flight, bytes, at, isShared)
           : this.#readBody(flight, bytes, at, isShared)
       if (this.#isWhole && at < bytes.length) {
-        // The answer is complete, and counts although unasked bytes follow.
+        // The answer is complete and counts, although bytes follow that nobody asked for.
         this.#noteUnasked('behind_answer')
         at = bytes.length
       }

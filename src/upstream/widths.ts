@@ -25,9 +25,9 @@ class Rate {
   /** Until this time the preamble has one more place (a model at an account), because one place was full. */
   wideUntilMs = 0
   /**
-   * The preamble by which places are ranked, usually that of this rate. A preamble that is new in a model's first
-   * minute takes the first preamble with the same list of tools instead. After a pause that is longer than the life of
-   * the prompt cache, it takes its own preamble.
+   * The digest by which places are ranked, usually the digest of this rate's preamble. A preamble that is new in a
+   * model's first minute uses the digest of the first preamble with the same list of tools. After a pause longer than
+   * the life of the prompt cache, the preamble uses its own digest.
    */
   name = ''
 

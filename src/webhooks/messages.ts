@@ -14,8 +14,8 @@ export type WebhookMessage = {
   atMs: number
   data: Readonly<Record<string, unknown>>
   /**
-   * For a `credit_low` about a limit of the configuration: this limit, below which the balance fell. Only receivers
-   * with the same limit get the message.
+   * Set if the message is a `credit_low` because the balance fell below a limit of the configuration. The value is this
+   * limit. Only receivers with the same limit get the message.
    */
   belowNanos?: bigint | undefined
 }
@@ -111,8 +111,8 @@ export function watchIncidents({ snapshots, ledger, nowMs }: WatchedGateway, clo
 }
 
 /**
- * Finds models of which no upstream account may be used now. If an account of a model is on trial and none is ready,
- * nothing is decided for the model. A reported outage then goes on, and no new outage begins.
+ * Finds models of which no upstream account can be used now. A model is in doubt if none of its accounts is ready, but
+ * one is on trial. An outage of such a model neither begins nor ends.
  */
 function findDown(rows: readonly PoolRow[]): { down: Map<string, PoolRow[]>; isDoubtful(model: string): boolean } {
   const byModel = Map.groupBy(rows, ({ model }) => model)

@@ -39,7 +39,7 @@ type WebhookParts = {
 }
 
 /**
- * The average time between two looks for due messages, in ms. It is random, or the same server would always be first.
+ * The average time between two looks for due messages, in ms. Each time is random, so that no server is always first.
  */
 const lookMs = 1_000
 
@@ -232,7 +232,7 @@ class Teller implements Webhooks {
   }
 
   /**
-   * Leaves a warning to servers that have a receiver for it.
+   * Leaves a warning to other servers, because this server has no receiver for it.
    * @returns when this server looks at the warning again; undefined if it does not look again
    */
   #leave({ atMs }: Pick<StoredWarning, 'atMs'>, tries: Tries): Next | undefined {

@@ -99,7 +99,7 @@ export type ModelHalf = {
   createDecoder(profile: Profile, onAnswer?: OnAnswer, toolNames?: ReadonlySet<string>): Decoder
 }
 
-/** The facts for those checks of a client's request that do not depend on the model's wire (ruling R10). */
+/** The facts of a client's wire that are needed to check its requests, whatever the model's wire is (ruling R10). */
 export type RequestFacts = WireSpeech & {
   /** The top-level field of the conversation, and its allowed types in words. */
   conversation: { field: string; kinds: string; mayBeText: boolean }
@@ -110,7 +110,7 @@ export type RequestFacts = WireSpeech & {
   check?: (body: ClientBody) => void
 }
 
-/** Headers `<spelling>-version` and `<spelling>-beta`. If a client sends two spellings, the first in this list counts. */
+/** Headers `<spelling>-version` and `<spelling>-beta`. Of two spellings in a request, the first in this list counts. */
 export type VersionHeaders = { spellings: readonly string[]; versionDefault: string }
 
 /**

@@ -45,7 +45,7 @@ export function isRefund({ tokens, requests = 0 }: ExportRow): boolean {
 }
 
 type ExportFormat = {
-  /** Whether the export counts all tokens of a prompt together, with those read from or written to a cache. */
+  /** Whether the export's count of prompt tokens includes the tokens that were read from or written to a cache. */
   isWhole: boolean
   /** Reads the text of an export. @throws Error with a message for the person whose file it is */
   read(text: string): ExportRow[]
@@ -189,7 +189,7 @@ function moment(value: unknown): number {
   return ms
 }
 
-/** A usage type consists of a region, a model, and the kind of tokens. */
+/** In AWS's reports, a usage type consists of a region, a model, and the kind of tokens. */
 const usageType =
   /^(?:[A-Z]{2,4}\d?-)?(?:MP:)?(.+?)-(?:mantle-)?(cache-read-input-token-count|cache-write-input-token-count|input-tokens|output-tokens)(?:-|$)/
 const kindOfType: Readonly<Record<string, keyof KindCounts>> = {

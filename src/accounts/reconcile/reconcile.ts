@@ -102,7 +102,7 @@ type Use = {
   isEstimated: boolean
   /** The cost by the provider's price list; undefined if none was configured. */
   costNanos: bigint | undefined
-  /** The number of attempts besides the billed one. */
+  /** The number of the request's attempts besides the billed attempt. */
   lost: number
 }
 
@@ -340,7 +340,7 @@ function isNearEdge({ fromMs, untilMs }: TimeSpan, { createdMs }: Use): boolean 
   return createdMs - fromMs <= edgeMs || untilMs - createdMs <= edgeMs
 }
 
-/** Returns how many tokens of the window's difference disappear if a use is added (1) or removed (−1). */
+/** Returns by how many tokens the difference of a window shrinks if a use (an answer) is added (1) or removed (−1). */
 function gain({ left }: WindowGroup, { tokens }: Use, sign: 1 | -1): number {
   return tokenKinds.reduce((sum, kind) => sum + Math.abs(left[kind]) - Math.abs(left[kind] - sign * tokens[kind]), 0)
 }
@@ -398,8 +398,8 @@ function addCharge(charges: Map<string, Charge>, row: ExportRow, model: string):
 }
 
 /**
- * Compares charges with the costs of the entries in their windows. If the tokens differ too, their classes explain the
- * money. A difference is then reported only for free tokens.
+ * Compares charges with the costs of the entries in their windows. If the token counts differ too, their difference
+ * explains the difference in money. The difference in money is then reported only if tokens were free.
  */
 function* compareCosts(charges: Iterable<Charge>, groups: Map<string, WindowGroup>): Iterable<CostDifference> {
   const near = findGroups(groups)
@@ -412,7 +412,7 @@ function* compareCosts(charges: Iterable<Charge>, groups: Map<string, WindowGrou
     if (uses.length === 0 || uses.some(({ costNanos }) => costNanos === undefined)) continue
     const cost = uses.reduce((sum, { costNanos }) => sum + costNanos!, 0n)
     const more = chargeNanos - cost
-    // Each cost and each row of the export is rounded. That explains a difference of one nano-credit for each.
+    // Each cost and each row of the export is rounded, which explains a difference of one nano-credit for each of them.
     if (BigInt(uses.length + rows) >= (more < 0n ? -more : more)) continue
     const isSame = within.every(({ left }) => tokenKinds.every((kind) => left[kind] === 0))
     const found = isFree && more < 0n ? 'free' : isSame ? 'rate' : undefined

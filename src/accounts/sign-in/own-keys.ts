@@ -68,8 +68,8 @@ function setEnd(key: KeyRow, endMs: number): BookWrite {
 }
 
 /**
- * Whether the end of a key is fixed, so that the provider's answers do not move it. A rotated key ends with its grace
- * period. A key that an operator has shortened keeps its new end.
+ * Whether the expiry of a key is fixed, so that answers of the provider do not move it. A rotated key expires with its
+ * grace period. If an operator has made a key expire earlier, this expiry stays.
  */
 function isFixed({ expiresMs, ownExpiresMs }: KeyRow): boolean {
   return expiresMs !== ownExpiresMs

@@ -167,7 +167,7 @@ function bind(
   const person = facts.persons.find(({ id }) => id === personId)
   const { budget, requestsPerMinute } = signedIn
   const bounds = person && personBounds.after(person.bounds, { budget, requestsPerMinute })
-  // Writing unchanged bounds would lock the account for nothing.
+  // Writing unchanged bounds would lock the account without need.
   if (!bounds || !whatDiffers(personBounds.tell(person.bounds), personBounds.tell(bounds))) return []
   try {
     const found = personOfIdentity(facts, signedIn, accountId, counting)

@@ -37,7 +37,7 @@ export function isOfSession(prefix: string): boolean {
   return prefix.startsWith(schemes.access)
 }
 
-/** Makes a secret, which the tokens of all generations share. */
+/** Makes the secret of a session. Tokens of all its generations (one for each refresh) contain this secret. */
 export function createSecret(): { secret: string; digest: string; prefix: string } {
   const secret = randomText(secretChars)
   return { secret, digest: digestKey(secret), prefix: schemes.access + secret.slice(0, 6) }
@@ -50,7 +50,7 @@ export function createTokens(sealKey: Uint8Array) {
   const checked = new Map<string, { digest: string; expiresMs: number }>()
   return { issue, readAccess, readRefresh }
 
-  /** Makes the tokens of a generation. @param expiresMs when the access token expires, in Unix milliseconds */
+  /** Makes the two tokens of a generation. @param expiresMs when the access token expires, in Unix milliseconds */
   function issue(secret: string, generation: number, expiresMs: number): { access: string; refresh: string } {
     const begin = secret + spell(generation, generationChars)
     return {

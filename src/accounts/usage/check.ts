@@ -14,7 +14,7 @@ import {
  * of their account (its last folded entry) are left out.
  */
 type UsageDay = {
-  /** The first quarter hour of the day, and the first quarter hour after the day. */
+  /** The numbers of the first quarter hour of the day, and of the first quarter hour after the day. */
   from: number
   to: number
   entries: readonly SummedEntries[]

@@ -68,7 +68,7 @@ export function encodeCounts(counts: readonly number[]): Uint8Array {
  */
 export const countsBreakHex = '0000'
 
-/** Adds the counts of one encoding, or of several with separators. From invalid bytes, only valid pairs are added. */
+/** Adds the counts of one or more results of `encodeCounts`. If bytes are invalid, only the pairs before them count. */
 export function addEncoded(to: BucketCounts, bytes: Uint8Array | null): void {
   if (bytes === null) return
   let [bucket, value, factor, isCount] = [0, 0, 1, false]

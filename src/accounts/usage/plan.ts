@@ -38,7 +38,7 @@ type UsageReader<S> = {
 /** The entries that the figures lack. @property folding set if there are too many to read; `rows` is then empty */
 export type UsageTail = { rows: readonly SummedEntries[]; folding?: FoldProgress | undefined }
 
-/** A query for rows of a table. For each bucket and group, the sums are added up and the encoded times are joined. */
+/** A query for rows of figures. It returns one row for each bucket and group, with summed numbers and joined times. */
 export type RowReading = {
   table: 'usage' | 'traffic'
   grain: Grain
@@ -61,7 +61,7 @@ export type FoundRow = {
   times: readonly (Uint8Array | null)[]
 }
 
-/** The sums that include counts from outside the ledger (requests that cost nothing, or whose conversation moved). */
+/** Sums for which servers count what the ledger lacks: requests that cost nothing, and moved conversations. */
 const ofTraffic: readonly SumName[] = ['requests', 'errors', 'moved']
 
 /**
@@ -240,7 +240,7 @@ class Groups {
     }
   }
 
-  /** Adds entries that are in no stored sum yet. @param within the keys of the wanted groups; without it, all groups */
+  /** Adds entries that no stored sum contains yet. @param within the keys of the wanted groups; undefined for all */
   addTail(rows: readonly TailRow[], within?: ReadonlySet<string>): void {
     const { only, bounds } = this.#question
     if (this.sums.length === 0) return

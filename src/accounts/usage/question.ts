@@ -12,7 +12,7 @@ const timeNames = ['first_byte', 'total'] as const
 
 export type TimeName = (typeof timeNames)[number]
 
-/** The groupings that a question may use. `code` applies to requests that cost nothing; it is empty for all others. */
+/** The groupings that a question may use. The value of `code` is empty except for requests that cost nothing. */
 export const usageGroupings = [...dimensions, ...paidDimensions, 'code'] as const
 
 export type UsageGrouping = (typeof usageGroupings)[number]
@@ -24,8 +24,8 @@ export type UsageQuestion = {
   /** The start of each bucket and the end of the last bucket, as numbers of quarter hours. */
   bounds: readonly number[]
   /**
-   * If true, the answer covers every ledger entry, also from a time without stored figures. Requests without cost have no
-   * entry and are left out. If false, `folding` and `keptFrom` of the answer say which entries it covers.
+   * If true, the answer covers every ledger entry, even if no figures are stored for its time. Requests without cost
+   * have no entry and are left out. If false, `folding` and `keptFrom` of the answer say which entries are covered.
    */
   isWhole?: boolean
   /** The zone in which each bound is the start of a day. Undefined if the bounds are not the starts of days. */

@@ -17,10 +17,10 @@ export type Reporting = Zone & { keepMonths: number }
 export const usualReporting: Reporting = { timeZone: 'UTC', weekStarts: 'monday', keepMonths: 13 }
 
 /**
- * Makes the message for a server that does not start because the store's days are those of another zone (ruling X12).
- * It includes the cure.
+ * Makes the message for a server that does not start because the store counts days in another zone (ruling X12). The
+ * message says how to mend this.
  * @param shown the store's name, without secrets @param recorded the store's zone @param said the zone in the
- *   configuration
+ * configuration
  */
 export function sayOtherZone(shown: string, recorded: string, said: string): string {
   return `the days of ${shown} are those of ${recorded}, and reporting.time_zone says ${said}: set it to ${recorded}, or stop all servers of the store and run triwire reporting rezone ${said}`

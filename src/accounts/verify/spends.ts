@@ -13,7 +13,7 @@ export type SpendRow = Spend & {
   personIds: readonly string[]
 }
 
-/** A row that is read again at the end. @property tailNanos the sum of its window's entries after the verified ones */
+/** A row that is read again at the end. @property tailNanos what entries after the verified ones add to the row */
 export type SpendEnd = Spend & { scope: string; tailNanos: bigint }
 
 /**

@@ -62,7 +62,7 @@ function takeNamed(
 ) {
   const exact = listed.filter((model) => fullName(model) === id)
   const bareId = exact[0]?.id ?? id.slice(id.indexOf('/') + 1)
-  // An entry with the typed `provider/id` as its id may still be another provider's model. Then it does not count.
+  // An entry whose id is the typed `provider/id` may be another provider's model. Then the entry does not count.
   const isMeant = (found: ListedMatch) => exact.length === 0 || ('model' in found && exact.includes(found.model))
   const there = known.find(({ entry }) => {
     const called = [entry['id'], entry['upstream_model']]

@@ -22,7 +22,7 @@ export function presetsPath(configFile: string): string {
 }
 
 /**
- * Returns the presets of the file beside a configuration, or else the built-in presets. @throws Error if it is invalid
+ * Returns the presets beside a configuration file, or else the built-in presets. @throws Error if the file is invalid
  */
 export function presetsBeside(configFile: string | undefined): PresetsFile {
   const path = configFile === undefined ? undefined : presetsPath(configFile)

@@ -9,7 +9,7 @@ export type DumpRow = Readonly<Record<string, unknown>>
  */
 export type LitellmDump = Readonly<Record<'keys' | 'teams' | 'users' | 'members', readonly DumpRow[]>>
 
-/** Names of members whose value is a single object, but contains rows. Other members contain rows only in a list. */
+/** Members of a row that may hold rows in a single object. Other members of a row hold rows only in a list. */
 const wrappers = new Set(['user', 'user_info', 'team_info'])
 
 /** Columns that rows of users have, and rows of team members do not have. */

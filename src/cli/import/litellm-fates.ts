@@ -210,7 +210,7 @@ export const litellmPatterns: readonly (readonly [names: RegExp, fate: SettingFa
   [/^router_settings\.(.*affinity|.*cooldown|.*_fails|.*retr|enable_pre_call|.*pre_call_checks)/, routing],
 ]
 
-/** The fate of top-level settings, and of sections without a table of their own. */
+/** The fates of LiteLLM's top-level settings, and of sections that have no table of their own here. */
 export const litellmSections: Readonly<Record<string, SettingFate>> = {
   environment_variables: left(
     'set it in the environment of the server, or with systemd or Compose in a file of variables',

@@ -40,9 +40,9 @@ export type KeysOptions = {
   creditNanos: bigint | undefined
   /** The present time in Unix milliseconds. */
   nowMs: number
-  /** The end of keys that have no earlier end, in Unix milliseconds; undefined if such keys do not end. */
+  /** When imported keys expire at the latest, in Unix milliseconds. Undefined if the import sets no limit. */
   untilMs: number | undefined
-  /** The models of each access group in the configuration (`model_info.access_groups`). */
+  /** For each access group in LiteLLM's configuration (`model_info.access_groups`), its models. */
   groups: ReadonlyMap<string, readonly string[]>
 }
 
@@ -256,7 +256,7 @@ class KeysPlanning {
     return { ...team, account: undefined, label }
   }
 
-  /** Returns a name for an account. If another team has the same name, the id is added. */
+  /** Returns a name for a team's account. If another team has the same name, the team's id is added. */
   #freeName(alias: string, id: string): string {
     const name = isShownWhole(alias.trim(), 60) ? alias.trim() : id.slice(0, 60)
     const isTaken = (name: string) => this.#accounts.has(name) || name === this.#options.account

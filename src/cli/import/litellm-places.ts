@@ -96,7 +96,7 @@ function isPrivate(url: string): boolean {
 
 type OpenPlace = { url?: string; urlVariable?: string; key?: string; profile?: string; isOwn?: true; paths?: object }
 
-/** Returns the `WaysOfProvider` for chat completions. A provider without a `key` variable needs no key. */
+/** Returns the ways to reach a provider with chat completions. A provider without a `key` variable needs no key. */
 function open({ url, urlVariable, key, profile = 'default-chat', isOwn, paths }: OpenPlace): WaysOfProvider {
   return (model, text) => {
     const written = text('api_base') ?? (urlVariable && !url ? `\${${urlVariable}}` : undefined)

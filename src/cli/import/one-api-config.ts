@@ -161,7 +161,7 @@ export function planOneApiKeys(
   const settings: ImportedSetting[] = []
   const notes = new Set<string>()
   const unit = Number(optionOf(options, 'QuotaPerUnit')) || 500_000
-  // A quota can exceed the largest balance, so it is limited to that.
+  // A quota can exceed the largest possible balance. It is then replaced by the largest balance.
   const nanosOf = (quota: unknown) => BigInt(Math.round(Math.min(Math.max(0, Number(quota) || 0) / unit, 9e9) * 1e9))
   const accounts = new Map<unknown, ForeignImport['accounts'][number]>()
   const groupOf = new Map(users.map(({ id, group }) => [id, textOf(group) || 'default']))

@@ -4,8 +4,8 @@ import { isSafe } from './gateway-url.ts'
 import { isBearer, type KeptTokens } from './kept.ts'
 
 /*
- * The requests of the sign-in protocol: discovery (RFC 8414) and the forms (RFC 6749, 8628 and 7009). The path of
- * discovery is below the gateway's address. Redirects are not followed.
+ * The requests of the sign-in protocol: discovery (RFC 8414) and the forms (RFC 6749, 8628 and 7009). The discovery
+ * document is at a path below the gateway's address. Redirects are not followed.
  */
 
 type OauthJson = Readonly<Record<string, unknown>>

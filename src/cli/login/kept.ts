@@ -48,7 +48,7 @@ function signInFolder(env: NodeJS.ProcessEnv = process.env): string {
   return join(homedir(), '.local', 'state', 'triwire', 'sign-ins')
 }
 
-/** Returns the file of a gateway's sign-in. Its name has the host for people, and a digest that tells paths apart. */
+/** Returns the file of a gateway's sign-in. The file name has the gateway's host, and a digest of the whole URL. */
 export function fileOf(url: string, folder = signInFolder()): string {
   const host = new URL(url).host.replace(/[^a-z0-9.-]+/g, '-').slice(0, 60)
   return join(folder, `${host}-${createHash('sha256').update(url).digest('hex').slice(0, 12)}.json`)

@@ -43,7 +43,7 @@ function putAwayAbandoned(path: string): void {
     if (ageMs < abandonedMs && !hasEnded(Number.parseInt(seen, 10))) return
     const aside = `${path}.${process.pid}`
     renameSync(path, aside)
-    // The renamed file may be a new lock, which another process took after the read. It is then put back.
+    // The renamed file may be a new lock, which another process took after the read. Such a lock is put back.
     try {
       if (readIfThere(aside) !== seen) linkSync(aside, path)
     } finally {

@@ -6,8 +6,8 @@ import { SignInFault } from './fault.ts'
 const patienceMs = 10_000
 
 /**
- * Makes a key for an agent that cannot run a command to get tokens. The key belongs to the person of the session, with
- * the same limits and end. It is paused if the identity provider has not confirmed the person for seven days.
+ * Makes a key for an agent that cannot run a command to get tokens. The key has the person and the limits of the
+ * session. It is paused while the identity provider has not confirmed the person for seven days.
  * @param agent the name of the agent, which becomes part of the key's name
  * @throws SignInFault with the gateway's reason
  */

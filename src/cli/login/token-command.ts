@@ -7,7 +7,7 @@ type TokenCommand = { words: readonly string[]; note?: string }
 
 const names = process.platform === 'win32' ? ['triwire.cmd', 'triwire.exe'] : ['triwire']
 
-/** Matches folders that npm adds to PATH while it runs a program, in a project or a temporary download. */
+/** Matches folders that npm adds to PATH while it runs a program: those of a project or of a temporary download. */
 const ofNpm = /[\\/](?:_npx|node_modules)[\\/]/
 
 /**

@@ -14,7 +14,7 @@ import { note } from '../print.ts'
 /** How a client authenticates: it signs in by itself, runs a command for tokens, or stores a key of the person. */
 type SignInWay = 'itself' | 'command' | 'key'
 
-/** How a client authenticates. @property bearer for requesting models; undefined if nobody is signed in yet */
+/** How a client authenticates. @property bearer the token for reading the list of models; undefined before a sign-in */
 export type SetupSignIn = {
   url: string
   way: SignInWay

@@ -8,7 +8,7 @@ class Tally {
     return this.#numbers.get(accountId) ?? 0
   }
 
-  /** Changes the number that is kept for an account. @param change is added; the sum must not become negative */
+  /** Adds `change` to the number that is kept for an account. The sum must not become negative. */
   add(accountId: string, change: number): void {
     const left = this.of(accountId) + change
     if (left === 0) this.#numbers.delete(accountId)
@@ -20,12 +20,12 @@ class Tally {
 const readersMax = 200
 const readersOfAccountMax = 20
 
-/** Places for upstreams that are still read, for their usage figures, although the client's answer is over. */
+/** Limits the upstreams that are still read, for their usage figures, after the client's answer is over. */
 export class Readers {
   count = 0
   readonly #ofAccount = new Tally()
 
-  /** Takes a place. @returns false if none is free */
+  /** Takes a place for an upstream that is read on. @returns false if no place is free for this account */
   enter(accountId: string): boolean {
     if (this.count >= readersMax || this.#ofAccount.of(accountId) >= readersOfAccountMax) return false
     this.count++
@@ -165,7 +165,7 @@ export function tooLarge(bodyBytesMax: number): GatewayError {
   )
 }
 
-/** Bytes that all streams together may bring in one turn of the ticker. With four turns a second this is 8 MiB a second. */
+/** The most bytes that may arrive for all streams in one turn of the ticker. Four turns a second make 8 MiB. */
 const turnBytes = 2 * 1_048_576
 
 /**
@@ -179,14 +179,14 @@ const shareMin = 16_384
 
 /** A stream that is paused because it brought more than its share. */
 export interface Held {
-  /** Called in each turn while the stream is paused. Resumes it if that is allowed. @returns false if it must wait */
+  /** Called in each turn during the pause. Resumes the stream if allowed. @returns false if the pause goes on */
   letOn(): boolean
 }
 
 /**
  * Shares out the work on streams. A stream that arrives as fast as the network allows would keep the event loop busy
- * and delay all others (B10). So each stream may bring a share in one turn of the ticker. A stream that brings more
- * waits until enough turns have passed. A model normally writes far less than the share.
+ * and delay all others (B10). So each stream may bring a limited number of bytes (its share) in one turn of the ticker.
+ * A stream that brings more waits until enough turns have passed. A model normally writes far less than the share.
  */
 export class Flow {
   turn = 0

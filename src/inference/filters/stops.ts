@@ -99,11 +99,11 @@ type StopPatterns = {
   fallback: Int32Array
   /** For each state: the longest sequence that its text ends with, as an index in `stops`; -1 for none. */
   ending: Int32Array
-  /** For each state: how many characters at its end may still become a match. */
+  /** For each state: how many of its last characters may be the beginning of a stop sequence. */
   growing: Int32Array
 }
 
-/** Builds the automaton. @param stops the stop sequences, without empty ones */
+/** Builds the automaton that finds stop sequences in a text. @param stops the stop sequences, without empty ones */
 export function compileStops(stops: readonly string[]): StopPatterns {
   const most = stops.reduce((sum, { length }) => sum + length, 1)
   const numbers = () => new Int32Array(most)
@@ -201,7 +201,7 @@ export class StopMatcher {
     return { shown: this.#show(best.foundAt), stop: best.stop }
   }
 
-  /** Called when the text has ended. An incomplete match is then not a match. */
+  /** Called at the end of the text. An incomplete match can no longer become a match. */
   end(): StopScan {
     const best = this.#best
     return best ? { shown: this.#show(best.foundAt), stop: best.stop } : { shown: this.#show(this.#read) }

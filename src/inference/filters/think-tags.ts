@@ -36,12 +36,12 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
    * field.
    */
   #unproven: string | undefined
-  /** The unproven text after its repetition of the whole thought. Only blanks may be there. */
+  /** The text in `#unproven` after a repetition of the whole thought. Only blanks are accepted there. */
   #beyond = ''
   /** Whether a word was found in `#unproven`. Blanks before the first word are ignored. */
   #hasWord = false
   #count = 0
-  /** `#reading`: the incoming text block that is being read. `#open`: the block of ours that is open now. */
+  /** `#reading`: the number of the text block that is being read. `#open`: the block that is open in our output. */
   #reading: number | undefined
   #open: { index: number; kind: 'text' | 'reasoning' } | undefined
   /** Whether text followed the last piece of the reasoning field. */
@@ -56,7 +56,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   #unrepeated = ''
   /** Whether a thought came both in the reasoning field and before a closing tag. */
   #isMirrored = false
-  /** Whether text came before the tags. An opening tag is then text, unless the text after it repeats the thought. */
+  /** Whether text came before the tags. An opening tag is then text, unless a repetition of the thought follows it. */
   #isLate = false
   /** The numbers of the open blocks of the reasoning field, whose text is compared with the tagged text. */
   readonly #fields = new Set<number>()
@@ -204,21 +204,21 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
       this.#write('text', this.#unproven + text)
       return undefined
     }
-    // The closing tag proves that the unproven text is a thought. `#think` writes only what the reasoning field lacks.
+    // The closing tag proves that `#unproven` is a thought. `#think` writes only what the reasoning field lacks.
     if (this.#unproven !== undefined) this.#isImplied = true
     this.#unproven = undefined
     if (!isDoubtful) this.#think(text.slice(0, at))
     if (this.#thought === undefined) this.#stop(false)
     else {
       this.#isMirrored = true
-      // Tags at the beginning contain the thought of the field, even if its words differ.
+      // Tags at the beginning of the answer repeat the thought of the reasoning field, even if the words differ.
       if (!this.#isImplied) this.#thought = ''
     }
     this.#state = 'after'
     return text.slice(at + close.length)
   }
 
-  /** Reads text outside of tags. @returns the text after an opening tag, if its text may repeat the thought; else '' */
+  /** Reads text outside of tags. @returns the text after an opening tag, which may repeat the thought; else '' */
   #readText(text: string): string {
     const { open } = this.#tags
     const at = this.#isRepeatable() ? text.indexOf(open) : -1

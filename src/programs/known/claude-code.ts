@@ -33,7 +33,7 @@ export const claudeCode: Program = {
             ANTHROPIC_DEFAULT_FABLE_MODEL: findFamily('fable', models, model)?.model ?? model,
             // This model is also used for titles and other small work.
             ANTHROPIC_DEFAULT_HAIKU_MODEL: small.model,
-            // Agents that name no model use this one.
+            // Subagents that name no model use this model.
             CLAUDE_CODE_SUBAGENT_MODEL: model,
             [windowVariable]: tokensText(contextWindow),
             [outputVariable]: tokensText(outputTokensMax),

@@ -75,7 +75,7 @@ function readMessage(message: SimulatorJson): PromptTurn {
   return turn
 }
 
-/** Renders a message for the prompt. A string gives the same text as one text part. Images and files become hashes. */
+/** Renders a message for the prompt. A string is rendered like a single text part. Images and files become hashes. */
 function segmentOf(message: SimulatorJson, turn: PromptTurn): Segment {
   const parts = partsOf(message['content']).map((part) => {
     if (part['type'] === 'text') return String(part['text'])

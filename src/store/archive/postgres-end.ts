@@ -18,7 +18,7 @@ const [lockMs, triesMax] = [1_000, 10]
 /** The SQLSTATE of a statement that waited too long for a lock. */
 const lockNotAvailable = '55P03'
 
-/** Forces the use of the index, even without statistics. In the index, the entries of an account are together. */
+/** Makes PostgreSQL use an index even without statistics. In the index, the entries of an account are together. */
 const settings = { enable_seqscan: 'off' }
 
 /** Opens a database for archiving. @throws StoreError if the database cannot be used, or its content was moved */

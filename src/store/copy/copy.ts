@@ -102,7 +102,7 @@ class Copy {
   readonly #target: CopyTarget
   readonly #listener: CopyListener
   readonly #tallies = { source: new Tally(), target: new Tally() }
-  /** By account, the number of the last verified entry. */
+  /** For each account, the number of its last verified entry. */
   readonly #proved = new Map<string, number>()
   #come: Map<string, number> | undefined
   #copied = 0

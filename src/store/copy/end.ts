@@ -54,7 +54,7 @@ export type CopyEnd = {
   /** The name of the store for people; a URL without its password. */
   readonly shown: string
   readTails(): Promise<ChainEnd[]>
-  /** Returns entries in the order of the ranges, oldest first. */
+  /** Returns the entries of the ranges, range by range, the oldest entry of each range first. */
   readEntries(ranges: readonly EntryRange[]): Promise<RegisterRow[]>
   readRegisters(): Promise<Registers>
   /** Counts entries and references of credits, and adds up the accounts' last entry numbers, all at one moment. */
@@ -96,7 +96,7 @@ export type CopyTarget = CopyEnd & {
    * @throws StoreError if a server uses the target
    */
   begin(oldestMs: number): Promise<void>
-  /** Adds missing accounts under placeholder names. Existing ones stay as they are. */
+  /** Adds missing accounts under placeholder names. Existing accounts stay as they are. */
   addAccounts(rows: readonly RegisterRow[]): Promise<void>
   addPrices(rows: readonly RegisterRow[]): Promise<void>
   /** Appends entries to their accounts unchanged. They come account by account, oldest first. */

@@ -25,7 +25,7 @@ export function isThere(path: string): boolean {
   }
 }
 
-/** Requires a regular file at a path that exists. @throws StoreError for a folder, a device or the like */
+/** Requires that a path, if it exists, is a regular file. @throws StoreError for a folder, a device or the like */
 export function refuseNoFile(path: string): void {
   const stat = statSync(path, { throwIfNoEntry: false })
   if (!stat || stat.isFile()) return

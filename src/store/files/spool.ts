@@ -146,7 +146,7 @@ async function sizeOf(file: FileHandle): Promise<number> {
 
 /**
  * The content of a spool.
- * @property returns the ids of the requests whose debits must not be posted. A debit that is already in the database
+ * @property returns the ids of requests whose debits must not be posted. If the database has such a debit already, it
  * must be reversed
  */
 type Spooled = { debits: Debit[]; returns: string[]; unreadable: number }

@@ -73,7 +73,7 @@ export class AdmissionDesk {
   readonly #options: Required<Omit<DeskOptions, 'onTrouble'>> & Pick<DeskOptions, 'onTrouble'>
   readonly #book = new ShareBook()
   readonly #pace: Pace
-  /** The accounts for the next calls, in order. */
+  /** Accounts that the next calls carry, in the order in which they were added. */
   readonly #due = new Set<AccountShares>()
   /** The accounts in calls to the database that are under way or being repeated. */
   readonly #inCalls = new Set<AccountShares>()
@@ -297,7 +297,7 @@ export class AdmissionDesk {
     }
   }
 
-  /** Puts an account into a later call if its asks (questions of requests) wait, or if its figures have changed. */
+  /** Puts an account into a later call if its figures have changed, or if its requests wait for a verdict. */
   #settle(account: AccountShares): void {
     if (isWaitedFor(account)) this.#due.add(account)
     else if (sharesOf(account).some(isDirty) && !this.#dirty.has(account))

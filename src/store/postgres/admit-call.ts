@@ -154,7 +154,7 @@ function tellKey(
   }
 }
 
-/** Updates this replica's figures by the verdict. An expired ask keeps its place in the window, but gets no hold. */
+/** Updates this replica's figures by the verdict on a request. An expired ask keeps its place, but gets no hold. */
 function take(
   { holdNanos, place, isOver }: OpenAsk,
   verdict: DeskVerdict,

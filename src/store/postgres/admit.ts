@@ -9,12 +9,12 @@ import { defineFunction } from './migrate.ts'
  * other replica writes these rows. The figures are absolute: nothing is ever added to a row, so that
  *
  *     a call that is repeated after an unknown outcome changes nothing,
- *     holds of a replica that dies are free when its lease is over,
+ *     a dead replica's holds no longer count when its lease is over,
  *     a database that lost these tables gets them again from the replicas.
  *
  * The law for all replicas together (accounts/live-accounts.ts has the law for one server):
  *
- *     overdraft ≤ Σ max(0, actual − hold) + the last hold + Σ holds of replicas whose lease ran out while they ran
+ *     overdraft ≤ Σ max(0, actual − hold) + the last hold + Σ holds of replicas that outlive their lease
  *
  * The law is true because a hold is lowered only after its debit was committed. All times are by the database's clock.
  */
@@ -34,8 +34,8 @@ export const calls = {
 } as const
 
 /**
- * The characters in the result of `admit`, one for each ask. A refused ask gets the first refusal that applies, in the
- * order account, person, key (R1).
+ * The meaning of each character in the result of `admit`. There is one character for each ask (the question whether a
+ * request may run). If several refusals apply, the first is returned, in the order account, person, key (R1).
  */
 export const verdicts = {
   '0': 'admitted',

@@ -68,7 +68,7 @@ export async function openPostgresBooks(
   }
 }
 
-/** @param database has the schema already */
+/** Creates the books on a database that already has the schema. @param reports runs the queries of reports */
 export function createPostgresBooks(database: Database, sizes = sliceSizes, reports: Database = database): BookStore {
   const questions = { ...createQuestions(dialect), ...createListing(dialect, sizes) }
   return {

@@ -71,7 +71,7 @@ export class CooldownBoard {
     for (const [place, { untilMs, cause }] of new Map([...written, ...this.#told])) {
       if (now.has(place)) continue
       this.#told.delete(place)
-      // An entry whose time is over has ended by itself, and is not reported as lifted.
+      // A cooldown whose time is over has ended by itself, and is not reported as lifted.
       if (untilMs > Date.now() + aheadMs) this.#say.lifted({ place, cause })
     }
     for (const { place, until_ms, for_ms, cause, tell, cool, met_by } of rows) {

@@ -8,7 +8,7 @@ export type Transaction = {
   query(text: string, values?: readonly unknown[], name?: string): Promise<Row[]>
 }
 
-/** A pool of connections. Each is opened when it is needed, and closed after a failure. */
+/** A pool of connections. A connection is opened when it is needed, and closed after a failure. */
 export type Database = Transaction & {
   /** Runs `work` in a transaction with isolation level "read committed". It is rolled back if `work` throws. */
   transact<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>

@@ -37,7 +37,7 @@ export class DirectoryDesk implements Desk {
   /** All changes up to this revision were reported. Undefined if no change was reported yet. */
   #revision: bigint | undefined
   #hasForeignKeys = false
-  /** How often all reported changes were forgotten (`#forget`). A read that began before the last time is outdated. */
+  /** How often all reported changes were forgotten (`#forget`). If that happens during a read, the read is outdated. */
   #era = 0
   /** PostgreSQL's timeline of the server that reported the changes. A promoted standby has another timeline. */
   #timeline: unknown
@@ -50,7 +50,7 @@ export class DirectoryDesk implements Desk {
 
   /**
    * Forgets the reported changes if the timeline is new, because a new timeline shows that a standby was promoted. The
-   * standby may lack some of these changes, even if its newest revision is as high as theirs.
+   * standby may lack some of these changes, even if its newest revision is not lower than the last reported revision.
    */
   async onReached(session: Transaction): Promise<void> {
     const [row] = await session.query(`SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline`)
@@ -81,7 +81,7 @@ export class DirectoryDesk implements Desk {
     return turn
   }
 
-  /** Reads the changes of accounts and keys. Calls share one read until it starts; a later call gets another read. */
+  /** Reads the changes of accounts and keys. Calls before a read starts share it. Later calls share the next read. */
   #follow(): Promise<void> {
     this.#following ??= this.#inTurn(() => {
       this.#following = undefined

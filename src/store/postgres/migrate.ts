@@ -16,7 +16,7 @@ const oldestServer = 140_000
 const monthsAhead = 3
 
 /**
- * The longest wait for a lock on a table in use, in ms: in a migration, and when partitions are made. During the wait,
+ * The longest waits for a lock on a table in use, in ms: in a migration, and when partitions are made. During a wait,
  * all later statements on the table wait too, even debits. A dump or a forgotten transaction may keep a lock for hours.
  */
 const [lockMs, partitionLockMs] = [1_000, 200]

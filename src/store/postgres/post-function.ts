@@ -47,8 +47,8 @@ export const postedAlready = 'TR202'
  * call posts all its entries or none. It skips entries that are posted already, or that their account cannot take.
  *
  * Parameters:
- * - `entries`: rows with the columns `names`, and with `content`, `later` and `form`. The first two are parts of the
- *   digest's input, and `form` is the number of its layout (accounts/chain.ts).
+ * - `entries`: rows with the columns `names`, and with `content`, `later` and `form`. `content` and `later` are parts
+ *   of the digest's input, and `form` is the number of the input's layout (accounts/chain.ts).
  * - `account_ids`: the accounts of the entries, without duplicates. The function locks them in the order of their ids,
  *   so two calls never wait for each other.
  * - `known_ids`: ids of entries that are posted already. If another entry is posted already, nothing is posted, and

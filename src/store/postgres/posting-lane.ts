@@ -29,7 +29,7 @@ type LaneOptions = {
   database: Database
   windows: SpendWindows
   pace: Pace
-  /** Called after a call did not get a lock in time. Until this resolves, the lane's connection is free for a query. */
+  /** Called after a call did not get a lock in time. The lane's connection is free for a query until this resolves. */
   onConflict: (accountIds: ReadonlySet<string>) => Promise<void>
   /** Called with debits that must be tried again. */
   giveBack: (pending: readonly Pending[], error: unknown) => void

@@ -92,7 +92,7 @@ export class Presence {
     }
   }
 
-  /** Cleans up after dead replicas. If it is called during another call, it begins after that call. Never rejects. */
+  /** Cleans up after dead replicas. A call begins after the call before it has ended. The promise never rejects. */
   sweep(): Promise<void> {
     this.#swept = this.#swept.then(() => this.#sweep())
     return this.#swept

@@ -484,7 +484,7 @@ export const migrations: readonly PostgresMigration[] = [
   },
   // The plan of the configuration by which an account pays (ruling C11).
   { oldest: 1, sql: 'ALTER TABLE triwire.accounts ADD COLUMN plan text' },
-  // Statements of closed months: the facts in them that no entry contains (src/accounts/statement.ts).
+  // The facts in statements of closed months that no entry contains (src/accounts/statement.ts).
   {
     oldest: 1,
     sql: `
@@ -557,8 +557,8 @@ export const migrations: readonly PostgresMigration[] = [
   CREATE INDEX oauth_grants_expiring ON triwire.oauth_grants (expires_ms);
 `,
   },
-  // Limits of people over all their keys (ruling Y20). The spend of a person with a budget is in `spends`, under their
-  // id as the scope.
+  // Limits of people over all their keys (ruling Y20). The spend of a person with a budget is in `spends`, with the
+  // person's id as the scope.
   {
     oldest: 1,
     sql: `
@@ -644,5 +644,5 @@ export const archiveGuards = `
   CREATE TRIGGER archived_entries_are_not_repeated BEFORE INSERT ON triwire.entries
     FOR EACH ROW EXECUTE FUNCTION triwire.skip_archived();`
 
-/** The first version that knows archives. */
+/** The first version of the schema that has archives. */
 export const archivingVersion = migrations.indexOf(archiving) + 1

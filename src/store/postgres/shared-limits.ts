@@ -55,8 +55,8 @@ export const disabled = {
 } as const satisfies Omit<Cooldown, 'place'>
 
 /**
- * SQL: whether the end of a cooldown is plausible, as a cooldown takes five minutes at most. A row with a later end was
- * written before the clock was set back, and does not count (SCA-13). Disabled accounts stay disabled in any case.
+ * SQL: whether a cooldown counts (SCA-13). A cooldown takes five minutes at most. A row with an end far beyond that was
+ * written before the clock was set back, and does not count. The row of a disabled account always counts.
  */
 const mayLast = (row: string, nowMs: string) =>
   `(${row}.cause = '${disabled.cause}' OR ${row}.until_ms <= ${nowMs} + 600000)`
@@ -91,13 +91,13 @@ const serviceOf = (place: string) =>
   `CASE WHEN ${place} LIKE '[%' THEN json_build_array(${place}::json->0, ${place}::json->1, ${place}::json->4)::text ELSE ${place} END`
 
 /**
- * Enables a place that an operator enabled `ago_ms` ago. All places with the same model and upstream account are
- * enabled, because another server may know the account with another key.
+ * Carries out an operator's wish, `ago_ms` old, to enable a place. All places with the same model and upstream account
+ * are enabled, because another server may know the account with another key.
  *
- * If the place was disabled after the operator's wish, it stays disabled. All rows of disabled places have the same
- * duration, so the end of a row shows when it was written. Two kinds of rows are always deleted. A row of this server
- * is deleted, because the operator's latest wish replaces earlier ones. A row that ends later than possible is deleted,
- * because it was written before the clock was set back.
+ * A place that was disabled after the wish stays disabled. All rows of disabled places have the same duration, so the
+ * end of a row shows when it was written. Two kinds of rows are always deleted. A row of this server is deleted,
+ * because the operator's newest wish replaces earlier ones. A row that ends later than possible is deleted, because it
+ * was written before the clock was set back.
  */
 export const enable = defineFunction(
   'enable',

@@ -17,7 +17,7 @@ export type Share = {
 }
 
 /**
- * The figures of this replica for an account, with the open questions. Keys and people with limits have figures too.
+ * This replica's figures for an account, with its asks (open questions). Keys and people with limits have figures too.
  */
 export type AccountShares = {
   readonly own: Share
@@ -27,7 +27,7 @@ export type AccountShares = {
   /** Whether the account has a budget over all its keys. Only the database knows how much of it is left. */
   hasBudget: boolean
   asks: OpenAsk[]
-  /** Whether the database has not yet answered a call that contains figures of this account. */
+  /** Whether a call with figures of this account still waits for the database's answer. */
   isAsked: boolean
 }
 
@@ -57,7 +57,7 @@ export class ShareBook {
   /** Forgets accounts without holds (reserved credit) whose windows are over. @param nowMs the database's time */
   forgetIdle(nowMs: number): void {
     for (const [id, account] of this.#accounts) {
-      // A call with these figures is under way. The answer changes them and may add a hold, so the account is kept.
+      // A call with figures of this account has no answer yet. The answer may add a hold, so the account is kept.
       if (account.isAsked) continue
       for (const key of account.keys.values()) if (isOver(key, nowMs)) account.keys.delete(key.scope)
       const isIdle = account.asks.length === 0 && account.keys.size === 0 && isOver(account.own, nowMs)

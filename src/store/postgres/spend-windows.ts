@@ -10,7 +10,7 @@ const strangeMax = 20
 /**
  * The days, weeks and months in which budgets are counted. They are sent to the database, because it does not know our
  * calendar. The database chooses the periods that contain the time of a posting. The list has the current and the next
- * periods. If the database's clock shows a time outside of them, the periods of that time are added.
+ * periods. If the database's clock shows a time outside of these periods, the periods of that time are added.
  */
 export class SpendWindows {
   /** The clock with which the database's clock is compared (ruling Y15); undefined if it is not compared. */

@@ -131,7 +131,7 @@ export class UsageDesk implements Desk {
     this.#database.query('SELECT pg_notify($1, $2)', [readChannel, '']).catch(() => {})
   }
 
-  /** Writes the waiting counts, one call at a time. If no count waits, it resolves when the previous call has ended. */
+  /** Writes the waiting counts, one call at a time. With no counts, the promise resolves after the previous call. */
   #writeTraffic(): Promise<void> {
     const writing = this.#writing.catch(() => {}).then(() => this.#writeCells())
     this.#writing = writing

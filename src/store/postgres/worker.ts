@@ -26,7 +26,7 @@ export type ThreadOptions = {
   shown: string
   /** The folder of this server's spool and lock. */
   stateDir: string
-  /** Spools below this folder are posted too, unless a server uses them (ruling X13). */
+  /** The spools below this folder are posted too, except spools that a server uses (ruling X13). */
   spoolsDir: string
   introduction: Introduction
   /** The zone whose days reports use, and for how many months figures for reports are kept. */

@@ -284,7 +284,7 @@ type LineNews = { news: keyof News; value: unknown }
 export class Line {
   #thread: StoreThread | undefined
   readonly #hearers = new Map<keyof News, (value: never) => void>()
-  /** News that have no listener yet, in the order of their arrival. The thread sends each only once. */
+  /** Messages that have no listener yet, in the order of their arrival. The thread sends each message only once. */
   #unheard: LineNews[] = []
   #isReplaying = false
 
@@ -304,7 +304,7 @@ export class Line {
     for (const { news, value } of told) this.#hearers.get(news)?.(value as never)
   }
 
-  /** Starts a thread, which is the current one from now on. */
+  /** Starts a thread. From now on, this is the current thread. */
   start(options: ThreadStart): StoreThread {
     this.#thread = new StoreThread(options, (news, value) => this.#tell(news, value))
     return this.#thread

@@ -14,7 +14,7 @@ import { sumColumns } from '../../accounts/usage/rollup.ts'
 import type { Dialect, Put } from './dialect.ts'
 import { ask, askOne, type Row, type StoreStep } from './step.ts'
 
-/* Queries about archives, the files with entries of closed months. All code that reads entries uses them. */
+/* Queries about archives, the files with entries of closed months. All code that reads entries uses these queries. */
 
 /** Reads the archives of a store, the oldest first. */
 export function* readArchives(dialect: Dialect): StoreStep<Archive[]> {

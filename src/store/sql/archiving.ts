@@ -132,7 +132,7 @@ export function* sliceSeals(ranges: Iterable<SealRange>, entriesMax = 2_000, ran
   if (slice.length > 0) yield slice
 }
 
-/** Reads all columns of the entries in the ranges of a slice, account by account. */
+/** Reads all columns of the entries in a slice, which is a list of ranges. The rows come account by account. */
 export function* readSlice(dialect: Dialect, slice: readonly SealRange[]): StoreStep<Row[]> {
   return yield* ask(
     dialect,

@@ -99,7 +99,7 @@ function conditions(
   else if (keyIds) {
     const list = keyIds.map(put).join(', ')
     parts.push(`e.key_id IN (${list})`)
-    // With the keys' account in the condition, the database can use the index that has an account's entries together.
+    // This condition names the accounts of the keys. The database can then use an index that is sorted by account.
     if (accountId === undefined) {
       parts.push(`e.account_id IN (SELECT account_id FROM ${schema}.keys WHERE id IN (${list}))`)
     }
@@ -160,15 +160,15 @@ export function* eachSlice(
 }
 
 /**
- * Returns the slice that begins at the place where a page begins. Without an account, a slice begins at a time, and may
- * contain entries of that time that the previous page had. The query of the page skips them.
+ * Returns the slice of the entries after a place, where a page begins. Without an account, slices are cut by time. Such
+ * a slice can repeat entries of the previous page with the same time. The query of the page skips them.
  */
 function startAfter(column: Slice['column'], first: Direction, { postedMs, seq }: EntryPlace): Partial<Slice> {
   if (column === 'seq') return first === 'newest' ? { through: BigInt(seq - 1) } : { after: BigInt(seq) }
   return first === 'newest' ? { through: BigInt(postedMs) } : { after: BigInt(postedMs - 1) }
 }
 
-/** SQL: the time at which an entry counts, in the reporting zone. The entry's day follows from it. */
+/** Returns SQL for the time at which an entry counts, shifted to the reporting zone. The day is computed from it. */
 function shiftedTime(schema: string, shifts: readonly DayShift[]): string {
   const counted = countedMs(schema)
   if (shifts.every(({ shiftMs }) => shiftMs === 0)) return counted

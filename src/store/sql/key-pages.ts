@@ -14,8 +14,8 @@ const foundMax = 3_000
 const glanceMax = 1_000
 
 /**
- * Like `glanceMax`, for keys of suspended accounts, of which there are few. Only PostgreSQL begins with these checks,
- * because there a count of `foundMax` keys takes as long as 10,000 checks. In SQLite the count takes a tenth of that.
+ * Like `glanceMax`, for a page of suspended accounts' keys, which are few. Only PostgreSQL begins such a page with
+ * checks. A count of `foundMax` keys takes as long there as 10,000 checks. In SQLite the count takes a tenth of that.
  */
 const glanceOfSuspendedMax = 10_000
 
@@ -40,7 +40,7 @@ export function* pageKeys(dialect: Dialect, page: KeyPage): StoreStep<KeyRow[]> 
   return glanced.length === page.limit ? glanced : yield* select(yield* findFew(dialect, page, filters))
 }
 
-/** The keys to check: those that match a filter, the first ones in the page's order (`glance`), or all (undefined). */
+/** The keys that are checked: those that match a filter, the first keys of the page (`glance`), or all (undefined). */
 type Few = KeyFilter | 'glance' | undefined
 
 function filtersOf(
@@ -100,8 +100,8 @@ function* count(dialect: Dialect, part: Condition, most: number): StoreStep<numb
 
 /**
  * Selects a page of keys.
- * @param few a filter: its keys are found first, then sorted. `glance`: only the first keys in the page's order are
- *   checked. Undefined: keys are read in the order of an index
+ * @param few how to find keys. With a filter, its few keys are found first, then sorted. With `glance`, only the first
+ * keys in the page's order are checked. If undefined, keys are read in the order of an index
  */
 function selectPage(
   dialect: Dialect,

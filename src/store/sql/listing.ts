@@ -65,8 +65,8 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
     const narrow = yield* narrowed(filter)
     const entries: ListedEntry[] = []
     if (!narrow) return entries
-    // Detached months are in archives, and are the oldest. A list that begins with the oldest entry needs them. A list
-    // that begins with the newest entry ends before them.
+    // Detached months are in archive files, and are the oldest months. A list from the oldest entry on needs these
+    // months. A list from the newest entry on ends before them.
     if (first === 'oldest') yield* refuseAway(dialect, filter.sinceMs, filter.untilMs)
     yield* eachSlice(dialect, narrow, readMax, { first, beyond }, function* (slice) {
       const rows = yield* rowsOf(selectEntries(dialect, narrow, first, { slice, limit, beyond }))

@@ -50,7 +50,7 @@ export function lowerMoment(dialect: Dialect, ms: number): StoreStep<void> {
   return execute(dialect, (put) => `UPDATE ${schema}.head SET moment_ms = ${put(ms)} WHERE moment_ms > ${put(ms)}`)
 }
 
-/** Moves the moment of the last head (a proof of all entries) forward to `ms`, but never back. @returns the moment */
+/** If the moment of the last head (a proof of all entries) is before `ms`, moves it to `ms`. @returns the moment */
 export function* raiseMoment(dialect: Dialect, ms: number): StoreStep<number> {
   const { moment } = yield* readMoment(dialect)
   if (moment !== null && moment >= BigInt(ms)) return Number(moment)

@@ -18,8 +18,9 @@ import { rearm } from './warnings.ts'
 /* The spend of keys, accounts and people with budgets (rulings R15, Y20), in statements that work on both databases. */
 
 /**
- * Returns SQL for a table of keys with more columns. They are the names of a key's account and person, the holds on its
- * budget, and the spend of its line and its person. A line is all keys that replaced each other.
+ * Returns SQL for a table of keys with further columns. These are the names of a key's account and person, and the
+ * holds on its budget. The spend of its line and the spend of its person are columns too. A line is all keys that
+ * replaced each other.
  *
  * PostgreSQL computes these columns even for rows that an outer condition or LIMIT leaves out. The cause is that
  * `heldByReplicas` reads the clock.
@@ -243,8 +244,8 @@ export function* lockAccount(dialect: Dialect, accountId: string): StoreStep<voi
 }
 
 /**
- * SQL: the recorded spend of budgets, each with its account. A budget of rotated keys gives one row for each of the
- * keys. A budget of a person gives one row for each identity of the person.
+ * SQL: selects the recorded spend of each budget, with the budget's account. Rotated keys share a budget, which gives
+ * one row for each of these keys. A person's budget gives one row for each identity of the person.
  */
 export function selectSpends(schema: string): string {
   return `SELECT s.scope, s.from_ms, s.until_ms, s.spent, k.id AS key_id, coalesce(k.account_id, a.id, p.account_id) AS account_id, o.id AS person_id

@@ -75,7 +75,7 @@ type Promised<A> = {
   [Name in keyof A]: A[Name] extends (...args: infer Args) => infer T ? (...args: Args) => Promise<Awaited<T>> : never
 }
 
-/** Turns queries into methods of one store. @param run the driver */
+/** Turns queries into methods of one store. @param run the function that runs the steps of a query in the store */
 export function answering<Q extends StoreQuestions>(
   questions: Q,
   run: (step: StoreStep<unknown>) => unknown,

@@ -40,7 +40,7 @@ export function* findUsageDifferences(
   const note = (found: readonly string[]) => {
     for (const finding of found) findings.push(finding)
   }
-  // The figures of days with detached entries stay, but cannot be compared.
+  // The figures of days with detached entries stay. They cannot be checked, since the store lacks these entries.
   const away = (yield* readArchives(dialect)).filter(isAway).map(({ untilMs }) => untilMs / quarterMs)
   for (let from = Math.max(state.keptFrom, ...away); ; ) {
     const next = (put: Put) => {

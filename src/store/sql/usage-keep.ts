@@ -12,7 +12,7 @@ import { ask, askOne, execute, inTransaction, type Row, runAll, type StoreStep }
 
 const quartersOfDay = 96
 
-/** Reads the figures' zone, and since when they are kept. @param lock delays changes until the transaction ends */
+/** Reads the zone of figures and the time since which they are kept. @param lock delays changes until the commit */
 export function* readUsageState(dialect: Dialect, lock?: 'SHARE' | 'UPDATE'): StoreStep<UsageState> {
   const text = `SELECT time_zone, week_starts, kept_from FROM ${dialect.schema}.usage_state`
   const row = yield* askOne(dialect, () => (dialect.isShared && lock ? `${text} FOR ${lock}` : text))

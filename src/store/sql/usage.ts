@@ -261,7 +261,7 @@ const entryWords: Record<UsageGrouping, string> = {
   code: `''`,
 }
 
-/** Selects rows like those of `selectRows` from the entries. Words are strings, and times are quarters of an hour. */
+/** Selects rows as `selectRows` does, but from the entries. Grouping values are texts, and times are quarter hours. */
 export function selectOfEntries(dialect: Dialect, { bounds, by, only, within, sums }: RowReading): Statement {
   return statement(dialect, (put) => {
     const is = (name: string, words: readonly string[]) => isOneOf(put, entryWords[name as UsageGrouping], words)
@@ -296,8 +296,8 @@ type MostSpent = {
 }
 
 /**
- * Selects the accounts or keys that spent most, by their numbers, with their spend. The highest spend comes first. Days
- * are grouped in the order of the table, as `groupsOf` explains.
+ * Selects the numbers and the spend of the accounts or keys that spent most, the highest spend first. Days are grouped
+ * in the order of the table, as `groupsOf` explains.
  */
 export function selectMost({ schema, isShared }: Dialect, most: MostSpent): Statement {
   const { by, account, from, to, unfolded, limit } = most

@@ -43,7 +43,7 @@ export type AppendBatch = LockedStore & {
   readonly warnings: NewWarning[]
 }
 
-/** SQL: the earliest time that the account's entry after `e` may have. See also `floorMsOf` in corrections.ts. */
+/** SQL: the earliest time for the entry that follows `e` in an account. See also `floorMsOf` in corrections.ts. */
 const floorMs = `CASE WHEN e.kind = 'credit' AND e.effective IS NOT NULL THEN e.created_ms ELSE e.posted_ms END`
 
 /** Computes `floorMs` for a new row. An entry after a correction may have an earlier time than the correction. */
@@ -68,8 +68,8 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
   const move = db.prepare('UPDATE accounts SET seq = ?, balance = ? WHERE id = ?')
   const dataVersion = db.prepare('PRAGMA data_version')
   /**
-   * The state after the last commit of this connection, and the version of the data at that time. It is valid until
-   * another connection commits. All changes of this connection are made here, and a rollback deletes the state.
+   * The state of the store after this connection's last commit, and `data_version` at that time. Valid until another
+   * connection commits. This connection's changes are also made here, and a rollback deletes the state.
    */
   let last: { known: LockedStore; version: unknown } | undefined
   /** Whether the ledger has entries of form 3, a newer layout. `begins`: this transaction adds the first one. */
@@ -170,7 +170,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     return last?.known.tails.get(accountId)?.balanceNanos
   }
 
-  /** Returns the spend of those keys, accounts and people that have a budget, from memory or from the store. */
+  /** Returns the spend of every given account, person or key that has a budget, from memory or from the store. */
   function readSpends(spenders: Iterable<string | undefined>): NonNullable<Posted['spends']> {
     return spends.read(last?.known ?? nothingSpent(), spenders)
   }

@@ -139,7 +139,7 @@ export class Connection {
     return true
   }
 
-  /** Checks all files, a few times a second and after each failure (ruling X11). */
+  /** Whether a file of the store is lost. Checked a few times a second and after each failure (ruling X11). */
   #isAnyLost(store: Store): boolean {
     const message = this.#options.files.findLoss(() => store.countFrames())
     if (message === undefined) return false

@@ -9,7 +9,7 @@ export type FileWatch = ReturnType<typeof watchFiles>
  */
 type LogState = { salts: string; frames: number }
 
-/** Sizes of the log's format: https://www.sqlite.org/fileformat2.html#walformat */
+/** Sizes in SQLite's write-ahead log, in bytes: https://www.sqlite.org/fileformat2.html#walformat */
 const headerBytes = 32
 const frameHeaderBytes = 24
 /** The number of frames of the log that are read at a time: about 64 KiB with pages of the usual size. */
@@ -63,12 +63,12 @@ export function watchFiles(path: string) {
     return `${logPath} was cut or overwritten while the server runs`
   }
 
-  /** Whether the log that was opened still has all its frames. Its file may be deleted. A gap is read as zeros. */
+  /** Whether the opened log still has all its frames, even if its file was deleted. A gap in it reads as zeros. */
   function isLogWhole(countFrames: () => number): boolean {
     return log !== undefined && isWhole(countFrames())
   }
 
-  /** Whether the log has all its frames. @param frames their number, as the database counts them */
+  /** Whether the write-ahead log has all its frames. @param frames the number of frames that the database counts */
   function isWhole(frames: number): boolean {
     if (frames <= 0) last = undefined
     else {

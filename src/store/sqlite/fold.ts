@@ -48,7 +48,7 @@ export function createFolding(db: DatabaseSync, run: Run, dialect: Dialect) {
     return Number(entries)
   }
 
-  /** Runs a change of the store. If the change fails, `words` forgets the numbers that the change gave to new words. */
+  /** Runs a change that may number new words. If the change fails, `words` forgets these numbers. */
   function numbering<T>(step: StoreStep<T>): T {
     try {
       return run(inTransaction(step))

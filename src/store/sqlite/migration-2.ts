@@ -12,7 +12,7 @@ export function nameAndChainEntries(db: DatabaseSync): void {
   db.exec(indexesAndTriggers)
 }
 
-/** Adds old entries to the chain. They are posted at their creation, or with the previous entry if that is later. */
+/** Adds old entries to the chain. An entry is dated at its creation, but never before the previous entry. */
 function chainOldEntries(db: DatabaseSync): void {
   const columns = ['id', ...chainedColumns, 'digest']
   const insert = db.prepare(`INSERT INTO entries (${columns}) VALUES (${columns.map(() => '?')})`)

@@ -14,7 +14,7 @@ import { detailedVersion, figures, migrations, type SqliteMigration, secondRelea
 const applicationId = 0x74_72_69_00
 
 export type OpenOptions = {
-  /** How long a statement waits for another process, in ms. It blocks its thread. */
+  /** How long a statement waits for another process, in ms. The wait blocks the thread of the statement. */
   busyMs?: number
   /** Whether to create a missing file. If false, a missing file is an error. */
   create?: boolean
@@ -143,7 +143,7 @@ export function readOurVersions(db: DatabaseSync, path: string, newest: number):
   return versions
 }
 
-/** The schema version of a file, and the oldest version that a program needs to use it. Both are 0 in a new file. */
+/** The schema version of a file, and the lowest version that a program needs to know. Both are 0 in a new file. */
 type FileVersions = { version: number; oldest: number }
 
 function readVersions(db: DatabaseSync): FileVersions {

@@ -32,8 +32,8 @@ export class Queue {
   /** Requests whose debits must be reversed if the ledger has them. */
   #gifts: QueuedCall<string, GivenBack>[] = []
   /**
-   * The store object of the last commit. The log of another store object can contain entries of a failed commit. They
-   * are found by no query, but a later recovery may find them. So only this store shows that a debit is surely absent.
+   * The store object of the last commit. Only this object can show that a debit is surely absent. The log of another
+   * object can contain entries of a failed commit. No query finds these entries, but a recovery can bring them back.
    */
   #proven: Store | undefined
   #isScheduled = false

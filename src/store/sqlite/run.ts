@@ -29,7 +29,7 @@ export function createDialect(nowMs: () => number = Date.now): Dialect {
     isOfRequest: (put, requestId) => `e.request_id = ${put(requestId)}`,
     archivedId: (requestId) => requestId,
     now: (put) => put(nowMs()),
-    // With one row, the text of an INSERT is always the same, so it stays prepared.
+    // With one row, the text of an INSERT is always the same, so the statement stays prepared.
     rowsMax: 1,
   }
 }

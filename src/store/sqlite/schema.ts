@@ -320,8 +320,8 @@ export const migrations: readonly SqliteMigration[] = [
   CREATE INDEX outbox_next ON outbox (next_ms);
 `,
   // From 6 to 7: figures for reports, folded from the ledger (ruling C9, src/accounts/usage), and counters of requests
-  // that cost nothing. Accounts, keys, models and so on are numbers in `usage_words`. Times are quarter hours since
-  // 1970.
+  // that cost nothing. For accounts, keys, models and so on, the rows have numbers of `usage_words`. Times are quarter
+  // hours since 1970.
   `
   CREATE TABLE usage_words (
     id INTEGER PRIMARY KEY CHECK (id > 0), -- 0 stands for the empty word
@@ -537,7 +537,8 @@ export const migrations: readonly SqliteMigration[] = [
   ALTER TABLE persons ADD COLUMN rpm INTEGER CHECK (rpm > 0);
   CREATE INDEX persons_budgeted ON persons (account_id) WHERE budget IS NOT NULL;
 `,
-  // Lines of the list of needs, so that each is announced once (src/store/sql/needs.ts).
+  // The lines of the list of needs (what needs an operator's attention). They are stored so that each line is announced
+  // only once (src/store/sql/needs.ts).
   `
   CREATE TABLE needs (
     id TEXT PRIMARY KEY,

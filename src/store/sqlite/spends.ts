@@ -6,7 +6,7 @@ import { warningLevel, warnOfBudget } from '../../accounts/warnings.ts'
 import { selectBudgeted } from '../sql/budgeted.ts'
 
 /**
- * The budget of a key, an account or a person, and the scope whose spend counts; null without a budget.
+ * The budget of a key, an account or a person, and the scope whose spend the budget limits; null without a budget.
  * @property accountId the account whose entries count
  */
 type Budgeted = { scope: string; accountId: string; budget: Budget } | null
@@ -89,7 +89,7 @@ export function createSpends(db: DatabaseSync, calendar: Calendar) {
     }
   }
 
-  /** Returns the current spend of those keys, accounts and people that have a budget. */
+  /** Returns the current spend of every given key, account or person that has a budget. */
   function read(known: KnownSpends, spenders: Iterable<string | undefined>): [scope: string, spend: Spend][] {
     const found = new Map<string, Spend>()
     for (const spender of spenders) {

@@ -28,7 +28,7 @@ export type Store = ReturnType<typeof openStore>
 
 type StoreOptions = Omit<OpenOptions, 'lock'> & {
   nowMs?: () => number
-  /** Whether the caller is the server that holds the store's lock. Another caller migrates only if no server runs. */
+  /** Whether the caller is the server that holds the store's lock. Any other caller migrates only if no server runs. */
   isServer?: boolean
   /** The zone of the days by which budgets are counted. */
   zone?: Zone | undefined
@@ -70,7 +70,7 @@ export function openStore(
     refuseOtherZone: (said: string, shown: string) => refuseOtherZone(run, said, shown),
     /** Runs work that can also be done later. It fails at once if another process has the lock. */
     withoutWaiting: <T>(work: () => T) => withoutWaiting(db, work),
-    /** The number of frames in the write-ahead log, as this connection knows it. Changes nothing. */
+    /** Returns the number of frames in the write-ahead log, as far as this connection knows. Writes nothing. */
     countFrames: () => Number(lookAtLog.get()!.log),
     /** Copies as much of the log into the file as the readers of the log allow. */
     checkpoint: () => db.exec('PRAGMA wal_checkpoint(PASSIVE)'),

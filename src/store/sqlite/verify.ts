@@ -42,7 +42,7 @@ export function audit(db: DatabaseSync, run: Run, dialect: Dialect, options: Ver
   })
 }
 
-/** Runs `work`. If the file is damaged, adds this to the findings, with the cure (B23). */
+/** Runs `work`. If the file is damaged, the damage and its cure are added to the findings (B23). */
 function sayingDamage(findings: string[], work: () => Audited): Audited {
   try {
     return work()

@@ -26,7 +26,7 @@ export type WorkerOptions = {
   pollMs: number
   /** How often to sum new entries into figures, in ms, if it is not the usual interval. */
   foldMs?: number | undefined
-  /** Whether the spool of an earlier run is still to be posted. The serving thread still has the debits of this run. */
+  /** Whether to post the spool of an earlier run. The debits of this run are still in the serving thread. */
   drainsSpool: boolean
   /** The time zone of the days in reports, and how long figures for reports are kept. */
   reporting: Reporting
@@ -72,8 +72,8 @@ function start(): void {
   const accounts = store.findMisfits()
   const fields = { accounts, cure: 'run triwire ledger verify' }
   if (accounts.length) say('log', { level: 'error', event: 'ledger_mismatch', fields })
-  // `Folder` makes the first commit that writes. If that commit fails, the connection is opened again. Only a trusted
-  // time decides which figures are deleted. That is the time of an accepted clock, or else of the newest entry.
+  // `Folder` makes the first commit that writes. If this commit fails, the connection is opened again. Old figures are
+  // deleted by a trusted time, which is the time of an accepted clock, or else of the newest entry.
   const keptMs = () => clock.expectedMs ?? newestMs ?? nowMs()
   const folder = new Folder({ connection, reporting, say: report, nowMs: keptMs, everyMs: foldMs ?? foldEveryMs })
   const mayDate = () => isDrained && clock.believes(nowMs())

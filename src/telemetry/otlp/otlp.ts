@@ -13,7 +13,7 @@ import { createGenAiFigures } from './gen-ai-figures.ts'
 import { createPlaces, type ServerNames } from './places.ts'
 import { keep, nanos, type SpanSource, spansOf } from './spans.ts'
 
-/** The most requests in one message, and the most that are encoded in one turn of the event loop (within 0.25 ms). */
+/** The most requests in one message, and the most that are encoded in one turn of the event loop (at most 0.25 ms). */
 const messageMax = 256
 const turnMax = 16
 

@@ -156,7 +156,7 @@ async function assumeRole(base: CloudToken, wish: RoleWish, around: SourceAround
   return { ...readRole(text, around), source: `role over ${base.source}` }
 }
 
-/** Takes a role by a web identity token. The token is read anew each time, because it rotates. */
+/** Assumes an AWS role with a web identity token. The token is read anew each time, because it rotates. */
 async function assumeByToken(wish: RoleWish & { file: string }, around: SourceAround): Promise<CloudToken> {
   const token = (await readSource(wish.file, 'the web identity token')).trim()
   const fields = {
@@ -201,7 +201,7 @@ async function askSts(
   try {
     return await ask()
   } catch (error) {
-    // The refusal has shown the cloud's time. If our clock differs, one signature with the cloud's time is tried.
+    // The refusal showed the cloud's time. If our clock was wrong, the request is signed again with the cloud's time.
     if (!credentials || Math.abs(around.nowMs() - before) < 60_000) throw error
     return ask()
   }

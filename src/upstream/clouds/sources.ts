@@ -42,7 +42,7 @@ export type SourceAround = {
 }
 
 /**
- * Hosts of metadata services. Only these and loopback may be asked over plain HTTP. `link` is every link-local address.
+ * Hosts of metadata services. Only such hosts and loopback may be asked over plain HTTP. `link` is any link-local host.
  */
 type MetadataHosts = ReadonlySet<string> | 'link'
 
@@ -179,7 +179,7 @@ function wordsOf(command: string): string[] {
 
 /**
  * Reads a JSON object. Each member in `names` must be a text that is not empty.
- * @param where the name of the JSON for operators @throws Error with the first missing member
+ * @param where the words by which error messages name the JSON @throws Error with the first missing member
  */
 export function readMembers<Name extends string>(
   text: string,

@@ -7,7 +7,7 @@ import { keptMark, keptPlace, parseUpstreamJson } from '../../bytes/scan.ts'
  * not parsed. A text delta has some hundreds of characters, including what its vendor adds.
  */
 const learnedCharactersMax = 2_048
-/** The maximum number of moulds that are made. In a stream that needs more, hardly any two events are alike. */
+/** The most moulds (templates of events) for one stream. In a stream that needs more, hardly any events are alike. */
 const learnedMax = 16
 
 /** The place of a changing string or number in a parsed event: the object that contains it, and its key. */

@@ -256,8 +256,8 @@ function wordsOfList(list: unknown): string | undefined {
 }
 
 /**
- * Joins a list of failed checks of a body, as Python servers send it (FastAPI's `detail`). Each check names its field
- * in a separate member.
+ * Joins the messages of failed checks of a body, which Python servers send as a list (FastAPI's `detail`). Each check
+ * names its field in a separate member.
  */
 function wordsOfChecks(list: unknown): string | undefined {
   if (!Array.isArray(list)) return undefined

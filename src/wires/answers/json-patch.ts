@@ -12,11 +12,11 @@ const unread: KeptKeys = { containers: ['logprobs'], texts: [] }
 /** A JSON text whose members can be replaced in place. All other bytes stay the same. */
 export class JsonPatch {
   readonly bytes: Buffer
-  /** The parsed text, with log probabilities as null. */
+  /** The value of the parsed text, in which null replaces log probabilities. */
   readonly value: Record<string, unknown>
   /** The outermost members, in order. */
   readonly members: readonly JsonMember[]
-  /** The new values by the joined path of their object. All values for one object form one edit. */
+  /** The new values of each object, by the object's path joined with `/`. All values for one object form one edit. */
   readonly #values = new Map<string, { path: readonly string[]; values: Map<string, string | undefined> }>()
   /** The elements of lists and the members of objects, by the start of the list or object. Cached for further edits. */
   #elements: Map<number, Range[]> | undefined

@@ -144,7 +144,7 @@ export abstract class NativeStream implements StreamRelay, StreamFold {
     this.produced.compact()
   }
 
-  /** True once the client is shown nothing more. */
+  /** Whether the gateway has stopped showing the answer to the client. */
   protected get isHushed(): boolean {
     return this.#shownTokens !== undefined
   }
@@ -160,7 +160,7 @@ export abstract class NativeStream implements StreamRelay, StreamFold {
   /** Returns the text that the client sees for a frame. Calls `show`, `complete` or `fail`, and records counters. */
   protected abstract take(frame: RawFrame): string
 
-  /** Like `take`, for a piece that has only whole, ordinary deltas. Undefined if it may contain anything else. */
+  /** Like `take`, for a piece with only whole, ordinary deltas. Undefined if the piece may have other frames. */
   protected takePlain(_text: string): string | undefined {
     return undefined
   }

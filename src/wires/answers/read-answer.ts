@@ -248,7 +248,7 @@ export function argumentsIn(call: JsonObject): unknown {
   return found.find((value) => !isEmptyArguments(value)) ?? found[0]
 }
 
-/** Members that hold the text of a part. If a part has several, the first in this order counts. */
+/** Members of a part that may hold its text. If a part has several of these members, the first in this order counts. */
 const wordMembers = [
   ...['text', 'output_text', 'refusal', 'thinking', 'reasoning', 'reasoning_content', 'summary'],
   ...['transcript', 'content', 'value'],
@@ -315,8 +315,8 @@ export function sourceOf(value: unknown): string {
 }
 
 /**
- * The transcript of audio, or of a list of audio; undefined if there is none. A plain string is the sound itself, not
- * a transcript.
+ * The transcript of an audio object, or of a list of audio objects; undefined if there is none. A plain string is the
+ * sound itself, not a transcript.
  */
 export function transcriptIn(audio: unknown): string | undefined {
   const words = listOf(audio).map((one) => {
@@ -329,9 +329,7 @@ export function transcriptIn(audio: unknown): string | undefined {
   return words.join('') || undefined
 }
 
-/**
- * Whether arguments are empty: no text, or an object without members, which may be a placeholder for later arguments.
- */
+/** Whether arguments are empty: a blank text, or an object without members, which may be a mere placeholder. */
 export function isEmptyArguments(value: unknown): boolean {
   return typeof value === 'string'
     ? /^\s*(?:\{\s*\})?\s*$/.test(value)

@@ -11,8 +11,8 @@ export type BegunCall = {
   /** Whether the call has a name. Without a name, no client can run it. */
   hasName: boolean
   /**
-   * The arguments of the first chunk, until the next arguments are compared with them. An empty object stays here,
-   * because it may be only a placeholder.
+   * The arguments of the first chunk, until they are compared with the next arguments. If they are an empty object,
+   * they stay here longer, because an empty object may be only a placeholder.
    */
   first: string
   /** `shape` has the arguments of parsed chunks. `raw` has the arguments of the unparsed chunks after them, as written. */
@@ -26,8 +26,8 @@ export type BegunCall = {
 const keptMax = 4 * 1_048_576
 
 /**
- * The tool calls of a chat stream, by choice and number. Arguments are a repetition if the call's arguments are already
- * complete, or if they equal the arguments of the first chunk (ruling Y4).
+ * The tool calls of a chat stream, by choice and number. Some servers repeat a call's arguments. Arguments are a
+ * repetition if the call's arguments are already complete, or if they equal those of the first chunk (ruling Y4).
  */
 export class BegunCalls {
   readonly #calls = new Map<string, BegunCall>()
@@ -97,7 +97,7 @@ export class BegunCalls {
     return found
   }
 
-  /** Whether these choices only continue known calls, none of which is watched for repeated arguments. */
+  /** Whether these choices only continue known calls. False if any of these calls is watched for repeated arguments. */
   areKnown(choices: readonly JsonObject[]): boolean {
     return choices.every((choice) =>
       callsIn(choice).every(([key, call]) => !this.#begins(key, call) && !this.#calls.get(key)?.isWatched),

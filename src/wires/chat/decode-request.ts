@@ -23,7 +23,7 @@ import type { DecodeContext } from '../wire.ts'
 import { readTurns } from './decode-turns.ts'
 import { chatFields } from './fields.ts'
 
-/** The keys of schemas, arguments of calls, and texts. Their values are kept as source text. */
+/** The keys whose values are kept as source text: schemas, arguments of calls, and texts. */
 export const keptKeys: KeptKeys = {
   containers: ['parameters', 'schema', 'arguments'],
   texts: ['text', 'content', 'reasoning_content', 'reasoning', 'description', 'arguments'],

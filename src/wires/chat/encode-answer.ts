@@ -121,7 +121,7 @@ export function encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): st
     role: 'assistant',
     content: content === '' && (calls.length > 0 || refusal !== '') ? null : content,
     refusal: refusal === '' ? null : refusal,
-    // Only providers' own tools add annotations. Without them, the vendor's answers have an empty list (ruling Y3).
+    // The list is empty, as in the vendor's answers, because only providers' own tools add annotations (ruling Y3).
     annotations: [],
     ...(reasoning !== '' && { reasoning_content: reasoning }),
     ...(calls.length > 0 && { tool_calls: calls }),

@@ -96,7 +96,7 @@ export function mouldOf(
 
 /** A hole: the place of a value that differs from frame to frame. `isLeftOut`: the client does not see the value. */
 type Hole = Kind & { isLeftOut: boolean; mayBeNull: boolean }
-/** `group`: the value's index among the frame's texts or usages. `isFirst`: false if an earlier hole has this text. */
+/** `group`: the value's index among the frame's texts or usages. `isFirst`: no earlier hole has the same text. */
 type Kind = { name: 'text' | 'usage' | 'time' | 'other'; group: number; isFirst: boolean }
 
 const isText = ({ name }: Hole) => name === 'text'
@@ -108,7 +108,7 @@ type MouldSample = {
   /** The frame's data as one line. All ranges and edits refer to this text. */
   data: string
   edits: readonly Edit[]
-  /** For each delta, the ranges of its text, without quotes. There are several if the server writes the text twice. */
+  /** For each delta, the ranges of its text, without quotes. If the server writes the text twice, the delta has two. */
   texts: readonly (readonly Range[])[]
   /** The ranges of counters, which the client does not see. */
   usages: readonly Range[]
@@ -132,7 +132,7 @@ export class FrameMould {
   end = 0
   readonly #literals: { raw: string; shown: string }[] = []
   readonly #holes: Hole[] = []
-  /** Whether a frame has exactly one text, which the client sees, and no counters. */
+  /** Whether a frame has no counters and exactly one text, and the client sees this text. */
   readonly #hasOneText: boolean
   /** Undefined until a frame has fitted, and in a mould with several texts or with counters. */
   #around: Around | undefined
@@ -143,8 +143,8 @@ export class FrameMould {
   static of(sample: MouldSample): FrameMould | undefined {
     const { frame, shown, data, texts } = sample
     const mould = new FrameMould(sample)
-    // Verifies the mould: it must reproduce what the client was shown for this frame. Otherwise the frame has a
-    // feature that moulds do not support.
+    // Verifies the new mould (template). It must produce what the client was shown for this frame. Otherwise the frame
+    // has a feature that moulds do not support.
     const isRight = mould.fill(frame, 0) === shown && mould.end === frame.length
     const hasText = (ranges: readonly Range[], i: number) =>
       ranges.every(({ start, end }) => mould.texts[i] === data.slice(start, end))
@@ -196,8 +196,8 @@ export class FrameMould {
   }
 
   /**
-   * Returns the text that the client sees for the frame at this position of a piece; undefined if the frame does not
-   * fit.
+   * Returns the text that the client sees for a frame. Undefined if the frame does not fit this mould (template).
+   * @param piece a piece of the stream; the frame begins at `from`
    */
   fill(piece: string, from: number): string | undefined {
     return (this.#around && this.#fillText(this.#around, piece, from)) ?? this.#fillHoles(piece, from)
@@ -264,7 +264,7 @@ export class FrameMould {
   }
 }
 
-/** If more frames differ outside of their text, such as by a random value in each, the mould compares holes only. */
+/** How often the bytes around a text are kept to check the next frame. With random values these bytes never match. */
 const othersMax = 8
 
 /** The bytes before and after the text of a frame, as received and as shown to the client. */
@@ -285,7 +285,7 @@ function differsInDigits(before: string, piece: string, at: number): boolean {
   return isSaid
 }
 
-/** A part of the data with its edits applied, in latin1. An edit is written in the part in which it begins. */
+/** Applies the edits to a part of the data, in latin1. An edit is written in the part in which the edit begins. */
 function editedPart(data: string, from: number, to: number, edits: readonly Edit[]): string {
   let out = ''
   let at = from

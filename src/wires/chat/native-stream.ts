@@ -130,12 +130,12 @@ export class ChatNativeStream extends NativeStream {
         const [text, call] = [mould.texts[i]!, calls[i]]
         run.words += text
         if (call === undefined) continue
-        // After a closing brace, the arguments may be complete. The next chunk with the same call number may then
-        // repeat them or begin a new call. So the chunk is parsed.
+        // After a closing brace, the arguments may be complete. A later chunk with the same call number can then repeat
+        // them or begin a new call. So the chunk with the brace is parsed.
         if (call.isWatched || endsObject(text)) return undefined
         run.args[i] = (run.args[i] ?? '') + text
       }
-      // If the counters of consecutive chunks differ only in digits, the last chunk's counters are kept (I9).
+      // If the counters of consecutive chunks differ only in digits, only those of the last chunk are kept (I9).
       if (mould.usages.length > 0) {
         if (mould.isAlike && last === before) told.pop()
         told.push({ learned: last, usages: [...mould.usages] })
@@ -172,7 +172,7 @@ export class ChatNativeStream extends NativeStream {
     if (!choices.every(isUnfinished) || new Set(speaking.map(saysAnswer)).size > 1) return
     if (!this.#calls.areKnown(choices)) return
     const calls = choices.flatMap((choice, i) => texts[i]!.map((text) => this.#calls.callOf([choice], text)))
-    // A chunk that may complete a call is parsed although a mould for it exists. It needs no second mould.
+    // A chunk that may complete a call is parsed although a mould fits it. Such a chunk needs no second mould.
     const isKnown = (one: LearnedChunk) =>
       one.calls.every((call, i) => call === calls[i]) && one.mould.fill(frame, 0) === shown
     if (calls.some((call) => call !== undefined) && this.#moulds.some(isKnown)) return
@@ -390,6 +390,6 @@ const assistantRole = new Map([['role', '"assistant"']])
 const firstChoice = new Map([['index', '0']])
 const mouldsMax = 4
 const learnedMax = 16
-/** The form of chunks may change in a long stream. So one more mould (pattern) may be learned for this many events. */
+/** After this many events, one more mould (pattern of a chunk) may be learned. Chunks may change in a long stream. */
 const eventsPerMould = 16
 const noUsage = new Map([['usage', 'null']])

@@ -9,12 +9,12 @@ class ToolCall {
   name: string | undefined
   block: number | undefined
   isStopped = false
-  /** How many indices refer to this call now. Another call may take over an index. */
+  /** The number of indices that refer to this call now. An index can pass to another call. */
   indices = 0
   buffered = ''
   /**
-   * Whether the first fragment is an empty object that is withheld. The object is either all arguments, or a
-   * placeholder that some servers send before the real text.
+   * Whether the first fragment is an empty object that is withheld. The object is either the whole arguments, or a
+   * placeholder that some servers send before the real arguments.
    */
   isWithheld = false
   shape = createArgumentShape()
@@ -49,7 +49,7 @@ export class ToolCalls {
     this.#toolNames = toolNames
   }
 
-  /** Reads a fragment. @param kept returns the exact text of arguments that are an object instead of a string */
+  /** Reads a fragment of a call. @param kept returns the source text of arguments that are an object, not a string */
   push(entry: Record<string, unknown>, kept: () => string | undefined) {
     const index = typeof entry['index'] === 'number' ? entry['index'] : undefined
     const fn = asObject(entry['function'])
@@ -108,7 +108,7 @@ export class ToolCalls {
     if (id !== undefined) return name === undefined ? this.#byId.get(id) : undefined
     if (name !== undefined) return undefined
     if (index === undefined) return onlyOne(this.#unfinished) ?? 'lost'
-    // The fragment may continue a call that began without an index, if there is only one such call.
+    // If only one call began without an index, the fragment continues that call.
     return onlyOne(this.#unnumbered)
   }
 

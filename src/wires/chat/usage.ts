@@ -118,7 +118,7 @@ type ShownCounters = { [name: string]: number | ShownCounters }
 
 /**
  * Returns an upstream's usage object as the client sees it (ruling P10). It has all token counters of the upstream,
- * even those of its vendor alone, and those that spec 2.6 requires. Prices, times and names are removed (spec 1.8).
+ * even the vendor's own, and the counters that spec 2.6 requires. Prices, times and names are removed (spec 1.8).
  * @param isBelieved if false, the billed counters replace the upstream's counters of spec 2.6 (ruling C6)
  */
 export function tellUsage(told: Record<string, unknown>, billed: ChatUsage, isBelieved: boolean): ShownCounters {

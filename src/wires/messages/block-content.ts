@@ -11,7 +11,7 @@ import {
   wordsIn,
 } from '../answers/read-answer.ts'
 
-/** A delta of a block's content, in the words of this wire. */
+/** A change of a block's content, as the messages wire writes it. */
 export type ContentDelta = JsonObject & { type: string }
 
 /** The content deltas by type: the types of blocks they may belong to, and the member that holds the content. */
@@ -93,8 +93,8 @@ export function missingInBlock(block: JsonObject, mint: () => string): Map<strin
 export type DeltaContent = { type: string; member: string; value: unknown }
 
 /**
- * Reads the content of a delta. If the upstream omits the type, the member identifies it (ruling Y5). Returns undefined
- * for a delta of another kind. `value` is undefined if it cannot be read.
+ * Reads the content of a delta. If the upstream omits the type, the name of the delta's member shows the type (ruling
+ * Y5). Returns undefined for a delta of another kind. `value` is undefined if the content cannot be read.
  */
 export function readDelta(delta: JsonObject): DeltaContent | undefined {
   const type = stringOf(delta['type']) ?? Object.keys(contentDeltas).find((one) => contentDeltas[one]!.member in delta)

@@ -70,7 +70,7 @@ export class BlockOrder {
   readonly #open = new Set<OrderedBlock>()
   /** Blocks that are not fully shown to the client. The first one is open for the client. */
   readonly #queue: OrderedBlock[] = []
-  /** Checks that calls are whole (ruling Y5). The blocks are passed to it as events. */
+  /** Checks that calls are whole (ruling Y5). This check gets the blocks as events. */
   readonly #calls = requireWholeCalls(decodeString)
   /** Whether the answer has a call that the client must run. */
   hasCalls = false
@@ -79,7 +79,7 @@ export class BlockOrder {
 
   /**
    * @param produced counts the shown text
-   * @param mint makes the id of a call that has none, from the block number that the client sees
+   * @param mint makes an id for a call without an id, from the block number that the client sees
    */
   constructor(produced: ProducedText, mint: (number: number) => string) {
     this.#produced = produced
@@ -353,7 +353,7 @@ function rawOf(text: string): string {
   return encodeLatin1(JSON.stringify(text)).slice(1, -1)
 }
 
-/** Blocks that are filled by deltas. For other types, the deltas are unknown. */
+/** Matches the types of blocks whose deltas we understand. The deltas of other blocks are passed on. */
 const filledByDeltas = /^text$|^(?:redacted_)?thinking$|tool_use$/
 const lineEnd = /[\n\r]/
 

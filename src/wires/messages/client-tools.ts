@@ -48,7 +48,7 @@ const bash: ClientTool = {
 
 const edits = ['view', 'create', 'str_replace', 'insert']
 
-/** Makes an editor tool. @param renamed whether `insert` takes its text in `new_str`, as in the first versions */
+/** Makes an editor tool. @param renamed whether the command `insert` takes its text in `new_str`, as in old versions */
 function editor(name: string, more: string[], renamed: boolean): ClientTool {
   const { insert_text, ...others } = editing
   const properties = renamed ? { ...others, new_str: text('str_replace and insert: the new text.') } : editing

@@ -76,7 +76,7 @@ export function decodeRequest(asked: ClientBody, context: DecodeContext): Infere
 }
 
 /**
- * Refuses fields that refer to stored data. A field without such a reference is only bookkeeping and passes (ruling
+ * Refuses a `container` that names stored data by its id. A container without an id names nothing, and passes (ruling
  * T18).
  */
 function refuseStored(fields: Json) {

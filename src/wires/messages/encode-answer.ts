@@ -13,8 +13,8 @@ import { encodeUsage } from './usage.ts'
 type QueuedBlock = { block: AnswerBlock; text: string; isStopped: boolean }
 
 /**
- * The stream for a client. Only one block may be open at a time, since clients apply a stop to the block that began
- * last. The front block is written at once; later blocks wait with their text.
+ * The stream for a client. Clients apply a stop event to the block that began last. So only one block, the front block,
+ * is open at a time. Its text is written at once. Later blocks wait with their text until the front block has ended.
  */
 export class MessagesEncoder implements Encoder {
   readonly #head: AnswerHead

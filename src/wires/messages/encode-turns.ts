@@ -84,7 +84,7 @@ function isSomething(turn: Turn): boolean {
 
 /**
  * Removes thinking at the end of a turn, which upstreams refuse: "The final block in an assistant message cannot be
- * `thinking`". A turn of thinking alone becomes empty, and the caller drops it.
+ * `thinking`". A turn that has only thinking becomes empty, and the caller drops it.
  */
 function withoutLastThoughts(turn: Turn, prepared: Prepared): Turn {
   if (turn.by !== 'model') return turn

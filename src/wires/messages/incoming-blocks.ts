@@ -19,8 +19,8 @@ import { initialOf, withSignature } from './block-content.ts'
 /** A block of the upstream while it is being read. */
 type IncomingBlock = {
   /**
-   * The index of the block that we have opened for this block. Undefined if we have ended our block although the
-   * upstream has not ended this one (ruling U7).
+   * The index of our block, which carries the content of this upstream block. Undefined if our block has ended before
+   * the upstream's block (ruling U7).
    */
   index: number | undefined
   kind: 'text' | 'reasoning' | 'tool_call'
@@ -57,7 +57,7 @@ export class IncomingBlocks {
 
   readonly #cumulative: Profile['cumulative']
 
-  /** @param cumulative the kinds of content for which each piece repeats the text before it, from the profile */
+  /** @param cumulative the profile's kinds of content for which each piece repeats all text before it */
   constructor(narrator: Narrator, cumulative: Profile['cumulative']) {
     this.#narrator = narrator
     this.#cumulative = cumulative
@@ -217,7 +217,7 @@ export class IncomingBlocks {
   }
 }
 
-/** Our block for an upstream's block; undefined for kinds that are not translated, and for calls without a name. */
+/** Returns our form of a block. Returns undefined for untranslated kinds, and for calls without a name. */
 function blockOf(block: JsonObject): AnswerBlock | undefined {
   const type = block['type'] ?? 'text'
   if (type === 'redacted_thinking') return { kind: 'reasoning' }

@@ -84,7 +84,7 @@ export class MessagesNativeStream extends NativeStream {
     const line = eventOf(frame)
     const type = stringOf(event['type']) ?? line
     if (type !== 'ping') this.events++
-    // SDKs ignore a frame without an event line or without a type.
+    // SDKs ignore a frame without an event line or without a type, so the missing part is added.
     let named = frame
     if (type !== undefined && type !== line && /^\w+$/.test(type))
       named = `event: ${type}\n${frame.replace(eventLine, '')}`
@@ -216,8 +216,8 @@ export class MessagesNativeStream extends NativeStream {
   }
 
   #delta(frame: RawFrame, data: string, event: Record<string, unknown>): string {
-    // The counters of the last `message_delta` are edited when the answer has ended, and then nothing may fail. So each
-    // `message_delta` is parsed here, while the answer can still fail.
+    // The counters of the last `message_delta` are edited after the end of the answer. It is then too late for the
+    // answer to fail. So each `message_delta` is parsed here.
     if (this.parse(data) === undefined) return ''
     const before = this.#last ? this.#underWay(this.#last) : ''
     this.#last = undefined

@@ -43,7 +43,7 @@ export function createStrictness(
   profile: Profile,
   losses: Losses,
 ): (tool: Tool, schema: RawJson) => StrictTool {
-  // A model without output formats (`none`) accepts strict tools too, but only in the closed form.
+  // A model with the shape `none` (no output formats) accepts strict tools too, but only with schemas in closed form.
   const isClosed = profile.shape === 'closed' || profile.shape === 'none'
   let used: Weight = { tools: 0, optional: 0, unions: 0 }
   if (isClosed && format.kind === 'schema') used = addWeight(used, format.schema) ?? limits

@@ -20,13 +20,13 @@ export type AdaptedRequest = {
   stream: boolean
   /** The requested tier, speed and geography, by member; undefined if none are requested. */
   service: ServiceWords | undefined
-  /** Whether the model reads only this body, and the cap limits all that the model writes (ruling C14). */
+  /** Whether the model reads nothing but this body, and writes nothing beyond the output cap (ruling C14). */
   isSelfContained: boolean
   /** The output cap as sent, in tokens; the model's maximum if no cap is sent. */
   outputTokensCap: number
   /** The number of requested answers. `outputTokensCap` is the sum of their caps. */
   choices: number
-  /** The answer may hold reasoning that its stream does not show in full (ruling C12). */
+  /** Whether the answer may contain reasoning that its stream does not show in full (ruling C12). */
   mayHideReasoning: HiddenReasoning
   /** Fields that were changed or removed although the client sent them, for the log (ruling T9). */
   losses: readonly Loss[]
@@ -155,7 +155,7 @@ const judgedFields = new Set<string>([
 
 /** Names of top-level members that are known to be harmless, by model. So usual members are judged only once. */
 const harmlessNames = new WeakMap<Model, Set<string>>()
-/** The most harmless names that are kept for a model, because clients can invent any number of names. */
+/** The largest number of harmless names that are kept for a model. Clients can invent any number of names. */
 const harmlessMax = 100
 
 /**

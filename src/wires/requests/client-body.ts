@@ -26,8 +26,8 @@ export class ClientBody {
   readonly #keys: KeptKeys | undefined
 
   /**
-   * @param keys the keys whose values are kept as source text. Callers that decode the body later name them here, so
-   * that the check of the body finds these values too
+   * @param keys the keys whose values are kept as source text. A caller that decodes the body later passes the keys
+   * here, so that the check of the body also finds these values
    * @throws GatewayError 400 `invalid_body` if the bytes are not one JSON object (spec 7.3), or a member occurs twice
    */
   constructor(bytes: Buffer, keys?: KeptKeys) {
@@ -109,9 +109,9 @@ export class ClientBody {
   }
 
   /**
-   * The parsed values of one member of an object field: one for each occurrence (ruling Y12). The list is empty if
-   * the field is no object or lacks the member. The object itself is not built, since it may have thousands of
-   * members.
+   * The parsed values of the member `key` in an object field. A repeated member has one value for each occurrence
+   * (ruling Y12). The list is empty if the field is no object or lacks the member. The object itself is not built,
+   * since it may have thousands of members.
    * @throws GatewayError 400 `invalid_body` if there are more members than the limit (B21)
    */
   valuesInside(field: string, key: string): unknown[] {

@@ -3,7 +3,7 @@
  * nearest field.
  */
 type RequestWords = {
-  /** The member by which a result refers to its call. */
+  /** The member with which a tool result refers to its call. */
   callId: string
   call: string
   result: string

@@ -15,9 +15,9 @@ import {
 import { refusals, refuse, wrongType } from './refusals.ts'
 
 /*
- * Function tools, tool choice and output format. Two wires have the same members for them. One wire nests these members
- * under the name of the kind: `{"type":"function","function":{"name":…}}`. The other wire has these members beside
- * `type`.
+ * Function tools, tool choice and output format. Chat and responses have the same members for them. Chat nests these
+ * members under a key that repeats the type: `{"type":"function","function":{"name":…}}`. Responses has these members
+ * beside `type`.
  */
 
 export type Nesting = 'nested' | 'beside'

@@ -11,7 +11,7 @@ export type NotedFate = readonly [fate: FieldOutcome, note: string]
 
 export type FieldFacts = {
   field: string
-  /** The fate of the field on each model's wire. For scalars it follows from the rows of both wires (`fateOf`). */
+  /** The field's fate on each model's wire. For a scalar, `fateOf` derives the fate from the rows of both wires. */
   to: ReadonlyMap<ModelWire, NotedFate>
   /** The fate of the field if it is the same on every other wire. */
   always?: NotedFate
@@ -27,7 +27,7 @@ export type FieldFacts = {
 export type ScalarRow = {
   /** The field's name on the wire; a dot separates the name of a member. */
   field: string
-  /** The common name that links the rows of all wires. */
+  /** The common name of the field. It is the same on all wires, and links their rows for this field. */
   name: string
   kind: 'number' | 'text'
   /** The field is sent only if the model's profile accepts it. */
@@ -56,7 +56,7 @@ export function createRows(wires: readonly ModelWire[]) {
     return { field: name, to: new Map(wires.map((wire, i) => [wire, fates[i]!])) }
   }
 
-  /** Makes a row for a scalar that other wires have too. The last part of `name` links the rows of all wires. */
+  /** Makes a row for a scalar that other wires have too. Rows with the same last part of the name belong together. */
   function scalar(name: string, kind: ScalarRow['kind'], more: Partial<ScalarRow> = {}): FieldFacts {
     return { field: name, to: new Map(), scalar: { field: name, name: lastOf(name), kind, ...more } }
   }

@@ -4,7 +4,7 @@ import type { Likeness } from '../../inference/likeness.ts'
 import type { ClientHalf } from '../wire.ts'
 import type { ClientBody } from './client-body.ts'
 
-/** A digest that is read through a copy, so that more input can be added. Node's digests have these methods. */
+/** A digest to which input can be added after a read, since only a copy is read. Node's digests have these methods. */
 export type RunningDigest = {
   update(data: Uint8Array | string, encoding?: 'latin1'): unknown
   copy(): { digest(encoding: 'base64url'): string }
@@ -71,8 +71,8 @@ export function readLikeness(
   }
 
   function add(range: Range | undefined): void {
-    // Each part begins with this byte, even an absent one. Otherwise requests with the same text in different parts
-    // would have the same digest.
+    // Each part begins with this byte, even a part that is absent. Otherwise requests with the same text in different
+    // parts would have the same digest.
     digest.update('\u0000')
     if (range === undefined || left <= 0) return
     const bytes = body.bytes.subarray(range.start, Math.min(range.end, range.start + left))

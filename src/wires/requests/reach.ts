@@ -174,7 +174,7 @@ export function checkReach(
 }
 
 /**
- * An address shows its scheme within this many bytes. A longer text of base64 characters only is data, even if it
+ * An address shows its scheme within this many bytes. A longer text that has only base64 characters is data, even if it
  * begins with two slashes.
  */
 const addressMax = 128

@@ -30,7 +30,7 @@ export class Body {
   }
 
   /**
-   * The source text of a value. If the value was not kept because its key has an escape, the value is serialized
+   * Returns the source text of a value. If the value's key has an escape, the value was not kept, and is serialized
    * again.
    */
   raw(value: unknown): RawJson {
@@ -155,7 +155,7 @@ export function readContent<T>(
 
 /**
  * Like `readContent`, but a block can become any number of parts. These loops are ten times as fast as `flat`.
- * @param read returns the parts of a block. If there is only one block, the usual case, its list is not copied.
+ * @param read returns a block's parts. For a single block, the usual case, this list is returned without a copy.
  */
 export function readParts<T>(
   body: Body,

@@ -80,7 +80,7 @@ const wishPlaces: Readonly<Record<string, readonly string[]>> = {
 const wishFields = Object.keys(wishPlaces)
 
 /**
- * Returns the wish at each place in the sent fields: true to reason, false not to reason, undefined for none.
+ * Searches the sent fields for wishes. A wish is true (to reason), false (not to reason) or undefined (none).
  * @param toggle the profile's own field for the wish, which is also searched
  */
 function wishesIn(sent: (field: string) => unknown, toggle = 'enable_thinking'): (boolean | undefined)[] {

@@ -11,7 +11,7 @@ import { refuse } from './refusals.ts'
  * without a replacement is refused.
  */
 
-/** Returns the text of a tool result. If the tool has failed, the text says so, because the wire cannot (R-RES). */
+/** Returns a tool result's text. If the tool failed, the text says so, because the wire has no field for it (R-RES). */
 export function failedText(result: ToolResultPart, text: Text): Text {
   if (!result.isError) return text
   if (text === '') return 'Error: tool call failed'

@@ -3,7 +3,7 @@ import { asObject, type JsonObject } from '../../bytes/json.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
 import { parseAnswer, repeatsStart } from '../answers/read-answer.ts'
 
-/** By the type of a start event: a pattern that matches if the item or part may already contain content. */
+/** For each type of start event, a pattern that matches if the item or part can already contain content. */
 const filled: Record<string, RegExp> = {
   'response.output_item.added': /"(?:arguments|input)"\s*:\s*(?:"[^"]|\{)|"(?:content|summary)"\s*:\s*\[\s*[^\s\]]/,
   'response.content_part.added': /"text"\s*:\s*"[^"]/,

@@ -38,14 +38,14 @@ export class IncomingItem {
   isDone = false
   /** Whether the terminal event has contained the item. */
   isFinal = false
-  /** The reported parts, by kind and part key. A call has a single part with the key ''. */
+  /** The parts of the item that were reported so far, by kind. A call has a single part with the key ''. */
   readonly told = new Map<ItemKind, ToldParts>()
   /** Models send reasoning as summary, raw, or both. Only the kind received first is reported. */
   reasoningKind: 'summary' | 'content' | undefined
   lastPart: string | undefined
   /** Tracks whether a call's arguments are a whole object, from their deltas. */
   readonly shape = createArgumentShape()
-  /** The whole arguments in the item's announcement. They count only without deltas, which repeat them (ruling Y4). */
+  /** The whole arguments in the item's announcement. They count only if no deltas repeat them (ruling Y4). */
   initial = ''
   /** The text in the start event of the part or call. An equal first delta is a repetition (ruling Y4). */
   begun = ''
@@ -102,8 +102,8 @@ export class IncomingItems {
   }
 
   /**
-   * Finds the item for an entry in the terminal event's output, by its id or else its place. If both fail, the next
-   * item of the same type without such an entry is taken. If there is no such item, the entry is added as a new item.
+   * Finds the item for an entry in the terminal event's output, by the entry's id or else by its place. If both fail,
+   * the next item of the same type that has no entry yet is taken. Without such an item, a new item is added.
    */
   final(place: JsonObject, type: string, item: JsonObject): IncomingItem {
     const atPlace = this.#at(place)

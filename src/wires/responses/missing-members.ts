@@ -67,7 +67,7 @@ export class MissingMembers {
     return `event: ${type}\ndata: ${encodeLatin1(JSON.stringify(event))}\n\n`
   }
 
-  /** Returns the event that must come first, or ''. A text needs a part, which some servers never announce. */
+  /** Returns the event that announces a part, if the server has left this event out; otherwise ''. */
   before(name: string, patch: JsonPatch): string {
     const isSummary = name.includes('summary')
     const type = `response.${isSummary ? 'reasoning_summary' : 'content'}_part.added`

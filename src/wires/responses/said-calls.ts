@@ -28,7 +28,7 @@ const keptMax = 4 * 1_048_576
 
 /**
  * The calls of a stream, as its start events and deltas describe them. Some clients read a call in the end event of its
- * item, and SDKs read it in the stream's last event. Some servers omit parts of the call from both (ruling Y5).
+ * item, and SDKs read it in the stream's last event. Some servers omit parts of a call from both events (ruling Y5).
  */
 export class SaidCalls {
   readonly #calls = new Map<string, SaidCall>()
