@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { readAmount } from '../../console/src/pure/amount.ts'
+import { findDoubt, readAmount } from '../../console/src/pure/amount.ts'
 import { balanceOver, creditsOf } from '../../console/src/pure/balance.ts'
 import {
   exactCredits,
@@ -130,6 +130,35 @@ test('CON-18 amounts are read in the forms in which people type them, and never 
       assert.ok(comma === text || comma === text.replace('.', ','), `${text}: ${comma}`)
     }),
   )
+})
+
+test('CON-18 an amount with two meanings is refused, and both meanings are shown in forms that have one', () => {
+  for (const [typed, whole, decimals] of [
+    ['1.000', '1000', '1.00'],
+    ['1,000', '1000', '1.00'],
+    [' 12.500 ', '12500', '12.50'],
+    ['-1.250', '-1250', '-1.25'],
+    ['−1.250', '-1250', '-1.25'],
+    ['999,999 / day', '999999/day', '999.9990/day'],
+    ['1.234/month', '1234/month', '1.2340/month'],
+  ] as const) {
+    const said = `"${typed.trim()}" has two meanings: write ${whole} or ${decimals}`
+    assert.equal(findDoubt(typed), said)
+    for (const form of [whole, decimals]) assert.deepEqual([findDoubt(form), readAmount(form)], [undefined, form])
+  }
+  for (const typed of [
+    '0.125',
+    '0,125',
+    '1.00',
+    '1.0000',
+    '1.000,50',
+    '1,000.5',
+    '1.000.000',
+    '1 000',
+    '1234.500',
+    'much',
+  ])
+    assert.equal(findDoubt(typed), undefined, typed)
 })
 
 test('CON-13 no amount is shown as zero, as a bound, or with fewer than two significant digits', () => {

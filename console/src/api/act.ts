@@ -1,5 +1,5 @@
-import { readAmount } from '../pure/amount.ts'
-import { ask, type Told } from './ask.ts'
+import { findDoubt, readAmount } from '../pure/amount.ts'
+import { ask, Refusal, type Told } from './ask.ts'
 
 /** Makes an `Idempotency-Key` for a form that was opened. A creation that is sent twice with it happens once. */
 export function newOnce(): string {
@@ -34,14 +34,17 @@ function withoutNothing(body: Record<string, unknown>): Record<string, unknown> 
   )
 }
 
-/** The fields that people fill with amounts of credits. */
-const amounts: ReadonlySet<string> = new Set(['credit', 'credits', 'budget', 'grant'])
+/** The fields that people fill with amounts of credits. `warn` is a list of them, with commas between. */
+const amounts: ReadonlySet<string> = new Set(['credit', 'credits', 'budget', 'grant', 'warn'])
 
+/** @throws Refusal of an amount that has two meanings */
 function withAmounts(body: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(body).map(([name, value]) => [
-      name,
-      amounts.has(name) && typeof value === 'string' ? readAmount(value) : value,
-    ]),
-  )
+  const typed = Object.entries(body).filter(([name, value]) => amounts.has(name) && typeof value === 'string')
+  const errors = typed.flatMap(([name, value]) => {
+    const parts = name === 'warn' ? String(value).split(',') : [String(value)]
+    return parts.flatMap((part) => findDoubt(part) ?? []).map((detail) => ({ pointer: `/${name}`, detail }))
+  })
+  if (errors[0]) throw new Refusal(400, { detail: errors[0].detail, errors })
+  const read = typed.filter(([name]) => name !== 'warn').map(([name, value]) => [name, readAmount(String(value))])
+  return { ...body, ...Object.fromEntries(read) }
 }

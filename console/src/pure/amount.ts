@@ -1,13 +1,30 @@
 /**
  * Converts a typed amount of credits to the API's form, which has a point before the decimals: `12,50` is `12.50`,
- * `1.250,50` and `1 250,50` are `1250.50`. What follows the number, such as `/day`, stays. A text with two meanings, such
- * as `1,250`, is returned as it is. The gateway refuses it and says how amounts are written.
+ * `1.250,50` and `1 250,50` are `1250.50`. What follows the number, such as `/day`, stays. A text of another form is
+ * returned as it is. The gateway refuses it and says how amounts are written.
  */
 export function readAmount(text: string): string {
-  const trimmed = text.trim()
-  const [, sign = '', number = '', rest = ''] = /^([+\-−]?)([\d.,'’\s]*\d)(\s*\/.*)?$/.exec(trimmed) ?? []
+  const { sign, number, rest } = splitAmount(text)
   const plain = number && readNumber(number)
-  return plain ? `${sign.replace('−', '-')}${plain}${rest.replaceAll(/\s/g, '')}` : trimmed
+  return plain ? `${sign}${plain}${rest}` : text.trim()
+}
+
+/**
+ * Explains why an amount cannot be sent as it is typed. In `1.000` and `1,250`, the mark stands before decimals in some
+ * countries, and before thousands in others. @returns undefined for an amount with one meaning
+ */
+export function findDoubt(text: string): string | undefined {
+  const { sign, number, rest } = splitAmount(text)
+  const [, whole, digits] = /^([1-9]\d{0,2})[.,](\d{3})$/.exec(number) ?? []
+  if (!whole || !digits) return undefined
+  const decimals = digits.endsWith('0') ? digits.slice(0, 2) : `${digits}0`
+  const forms = `${sign}${whole}${digits}${rest} or ${sign}${whole}.${decimals}${rest}`
+  return `"${text.trim()}" has two meanings: write ${forms}`
+}
+
+function splitAmount(text: string) {
+  const [, sign = '', number = '', rest = ''] = /^([+\-−]?)([\d.,'’\s]*\d)(\s*\/.*)?$/.exec(text.trim()) ?? []
+  return { sign: sign.replace('−', '-'), number, rest: rest.replaceAll(/\s/g, '') }
 }
 
 /** The forms of numbers, and the mark before the decimals in each. */

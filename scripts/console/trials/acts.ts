@@ -38,6 +38,37 @@ export const actTrials: readonly Trial[] = [
     }),
   },
   {
+    name: 'acts: CON-18 an amount that is a thousand times more in another country is refused, with both forms',
+    run: signedIn({ as: 'admin' }, async ({ rig, view, page }) => {
+      const { id } = await rig.makeAccount('acme', '1')
+      await visit(view, rig, `accounts/${id}`)
+      for (const [open, fields, name, text, forms] of [
+        ['Credit', { reference: 'one' }, 'credits', '1.000', '1000 or 1.00'],
+        ['Limits', {}, 'budget', '1,250/day', '1250/day or 1.25/day'],
+        ['Limits', {}, 'grant', '2.500/month', '2500/month or 2.50/month'],
+        ['Limits', {}, 'warn', '1.500,10', '1500 or 1.50'],
+        ['New key', {}, 'budget', '1.000', '1000 or 1.00'],
+      ] as const) {
+        await page.click(`main >> text=${open}`)
+        for (const [other, value] of Object.entries(fields)) await page.fill(`dialog [name=${other}]`, value)
+        await page.fill(`dialog [name=${name}]`, text)
+        await page.keyboard.press('Enter')
+        await page.waitForSelector(
+          `dialog .field:has([name=${name}][aria-invalid]) >> text=has two meanings: write ${forms}`,
+        )
+        assert.deepEqual(await findBarriers(view), [])
+        await page.click('dialog >> text=Cancel')
+        await page.waitForSelector('dialog', { state: 'detached' })
+      }
+      const { balanceNanos, bounds } = await rig.books.findAccount(id)
+      assert.deepEqual(
+        [balanceNanos, bounds.budget, bounds.grant, bounds.warnNanos],
+        [10n ** 9n, undefined, undefined, undefined],
+      )
+      assert.equal((await rig.books.listKeys(id)).length, 1)
+    }),
+  },
+  {
     name: 'acts: CON-2 an edit of a key that somebody else has changed shows their value, and undoes nothing',
     run: signedIn({ as: 'admin' }, async ({ rig, view, page, faults }) => {
       const { id, key } = await rig.makeAccount('acme')
