@@ -26,7 +26,7 @@ await store.operator.query(
 const replicas = [await startReplica(store.shared, { name: 'one' }), await startReplica(store.shared, { name: 'two' })]
 
 console.log('accounts a call   server µs   Node µs   (CPU an admission)   p50 ms   p99 ms')
-for (const accounts of [1, 5, 16]) {
+for (const accounts of [1, 2, 4, 8, 16]) {
   await run(accounts, Math.ceil(calls / 4))
   const { serverUs, nodeUs, p50, p99 } = await run(accounts, calls)
   console.log(

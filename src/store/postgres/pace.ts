@@ -18,7 +18,7 @@ const newestShare = 0.1
 
 /**
  * Delays the calls of a desk (a part of the store's thread), so that several requests share one call. A call costs the
- * database four times as much as each request in the call (docs/scaling.md). The time between calls follows their
+ * database ten times as much as each request in the call (docs/scaling.md). The time between calls follows their
  * duration, so it grows if the database lacks processor time. A request is not delayed if no call was made lately.
  */
 export class Pace {

@@ -80,13 +80,13 @@ test('SCA-4 one call that waited for a lock does not delay the next ones as a sl
 
 /**
  * Four processes with 300 requests a second each, and a database with two processors, of which two fifths are used
- * by others. A call costs as measured on a busy machine.
+ * by others. A call costs as measured on a busy machine (docs/scaling.md).
  */
 function simulate(spaceOf: (pace: Pace) => number, seed: number): { costUs: number; p50Ms: number } {
   const random = createRandom(seed)
   const calls = {
     admit: { us: 245, eachUs: 30, diskMs: 0 },
-    post: { us: 470, eachUs: 115, diskMs: 1 },
+    post: { us: 800, eachUs: 50, diskMs: 1 },
   } as const
   const wayMs = 0.3
   let nowMs = 0
