@@ -1,7 +1,9 @@
 import { useState } from 'preact/hooks'
 import { create, newOnce } from '../api/act.ts'
+import { Refusal } from '../api/ask.ts'
 import { refresh } from '../api/load.ts'
 import { go, pageHref } from '../location.ts'
+import { findKeyFaults } from '../pure/first-key.ts'
 import { creditName } from '../session.ts'
 import type { Account, IssuedKey } from '../shapes.ts'
 import { Dialog } from '../ui/dialog.tsx'
@@ -75,6 +77,8 @@ export function NewAccount({ close }: { close(): void }) {
   )
 
   async function make(): Promise<void> {
+    const errors = findKeyFaults(said)
+    if (errors[0]) throw new Refusal(400, { detail: errors[0].detail, errors })
     const { id } = account ?? (await makeAccount())
     const { label, budget } = said
     const path = `/accounts/${encodeURIComponent(id)}/keys`
