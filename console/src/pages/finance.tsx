@@ -10,7 +10,7 @@ import { Select } from '../ui/form.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { Count } from '../ui/numbers.tsx'
 import { Empty, Shown } from '../ui/states.tsx'
-import { Table } from '../ui/table.tsx'
+import { type Column, Table } from '../ui/table.tsx'
 import { Chip } from './overview.tsx'
 
 /**
@@ -53,7 +53,10 @@ export function Finance() {
   const filters = Object.entries(only).map(([name, word]) =>
     labelOf(name) === undefined ? [name, word] : ['label', `${labelOf(name)}=${word}`],
   )
-  const path = withQuery('/usage/table', { by, month, ...Object.fromEntries(filters) })
+  // Keys of several accounts may have one label.
+  const groups = by === 'key' ? 'account,key' : by
+  const path = withQuery('/usage/table', { by: groups, month, ...Object.fromEntries(filters) })
+  const parts = [...Object.entries(only).flat(), 'by', by].join('-').replaceAll(/[^\p{L}\p{N}._-]+/gu, '-')
   const table = useSteady<readonly TableRow[]>(path)
   const months = Array.from({ length: monthsShown }, (_, at) => addMonths(thisMonth, -at))
   const turn = (by: number) => setQuery({ month: addMonths(month, by) })
@@ -97,7 +100,7 @@ export function Finance() {
             word="Statement"
           />
         )}
-        <CsvButton path={path} name={`usage-${month}-by-${by.replace(':', '-')}.csv`} label="This table as CSV" />
+        <CsvButton path={path} name={`usage-${month}-${parts}.csv`} label="This table as CSV" />
       </div>
       {status.value?.reporting.away?.includes(month) && (
         <p class="note" role="status">
@@ -113,6 +116,13 @@ export function Finance() {
 }
 
 type Rows = readonly (TableRow & Readonly<Record<string, unknown>>)[]
+
+const accountColumn: Column<Rows[number]> = {
+  head: 'Account',
+  wide: true,
+  by: ({ account }) => account,
+  cell: ({ account }) => account ?? <span class="none">none</span>,
+}
 
 function Bill({ rows, by, month }: { rows: Rows; by: string; month: string }) {
   const total = rows.at(-1)
@@ -142,6 +152,7 @@ function Bill({ rows, by, month }: { rows: Rows; by: string; month: string }) {
             return <a href={changedHref({ ...dropped, by: next, [by]: askedAs(word) })}>{word}</a>
           },
         },
+        ...(by === 'key' ? [accountColumn] : []),
         {
           head: 'Spent',
           unit: creditName(),
@@ -173,6 +184,7 @@ function Bill({ rows, by, month }: { rows: Rows; by: string; month: string }) {
       foot={
         <tr>
           <th scope="row">Total</th>
+          {by === 'key' && <td class="wide" />}
           <td class="number">{tellSpent(total.credits)}</td>
           <td class="number wide">{whole === 0 ? '–' : '100.0'}</td>
           <td class="number">

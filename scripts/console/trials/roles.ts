@@ -139,6 +139,27 @@ export const roleTrials: readonly Trial[] = [
     }),
   },
   {
+    name: 'roles: the bill by key names the account of each key, and each saved table names its account',
+    run: signedIn({ as: 'finance' }, async ({ rig, view, page }) => {
+      for (const name of ['acme', 'globex AG']) await rig.ask((await rig.makeAccount(name)).key, 'reasoner')
+      const save = async () => {
+        const [saved] = await Promise.all([page.waitForEvent('download'), page.click('[aria-label$="as CSV"]')])
+        const lines = readFileSync(await saved.path(), 'utf8')
+          .trim()
+          .split('\r\n')
+        const month = /^usage-\d{4}-\d\d-/
+        assert.match(saved.suggestedFilename(), month)
+        return [saved.suggestedFilename().replace(month, ''), ...lines.map((line) => line.split(',')[0])]
+      }
+      await visit(view, rig, 'finance?by=key')
+      assert.deepEqual(await page.locator('main tbody td:nth-child(2)').allTextContents(), ['acme', 'globex AG'])
+      assert.deepEqual(await findBarriers(view), [])
+      assert.deepEqual(await save(), ['by-key.csv', 'account', 'acme', 'globex AG', 'total'])
+      await visit(view, rig, 'finance?by=key&account=globex+AG')
+      assert.deepEqual(await save(), ['account-globex-AG-by-key.csv', 'account', 'globex AG', 'total'])
+    }),
+  },
+  {
     name: 'roles: the owner of a key sees balance, spend, limits, models without prices, settings, and nothing else',
     async run() {
       const rig = await startRig()
