@@ -46,7 +46,7 @@ export const usageInput = z.strictObject({
     .enum(bucketNames, { error: `must be one of ${bucketNames.join(', ')}` })
     .default('auto')
     .describe(
-      `the length of a bucket; \`auto\`: the shortest of at least an hour that gives at most ${plottedMax} buckets; \`quarter\`: 15 minutes, for ranges of at most 7 days`,
+      `the length of a bucket; \`auto\`: the shortest of at least an hour that gives at most ${plottedMax} buckets; \`quarter\`: 15 minutes, for ranges of at most 7 days; requests without a bill, and times, then stand in the first quarter of their hour`,
     ),
   by: field
     .someOf(usageGroupings, 2, `must be one or two of ${usageGroupings.join(', ')}`)

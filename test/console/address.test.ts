@@ -44,19 +44,19 @@ test('U5 a key or token that is pasted into a search never gets into an address'
     assert.equal(withoutSecrets(text), text)
 })
 
-test('a range of hours ends with the current quarter or hour, and one of days with today in the reporting zone', () => {
+test('a range of hours ends with the current hour, and one of days with today in the reporting zone', () => {
   const nowMs = Date.parse('2026-11-22T19:07:31Z')
   assert.deepEqual(readRange({ range: '24h' }, nowMs, 'UTC'), {
-    ...{ name: '24h', label: 'Last 24 hours', bucket: 'quarter', endsNow: true },
-    ...{ from: '2026-11-21T19:15:00Z', to: '2026-11-22T19:15:00Z' },
+    ...{ name: '24h', label: 'Last 24 hours', bucket: 'hour', endsNow: true },
+    ...{ from: '2026-11-21T20:00:00Z', to: '2026-11-22T20:00:00Z' },
   })
   const week = readRange({}, nowMs, 'UTC')
   assert.deepEqual([week.from, week.to, week.bucket], ['2026-11-15T20:00:00Z', '2026-11-22T20:00:00Z', 'hour'])
   // It is Monday already in Auckland.
   const month = readRange({ range: '30d' }, nowMs, 'Pacific/Auckland')
   assert.deepEqual([month.from, month.to, month.bucket], ['2026-10-25', '2026-11-24', 'day'])
-  const exact = readRange({ range: '24h' }, Date.parse('2026-11-22T19:15:00Z'), 'UTC')
-  assert.equal(exact.to, '2026-11-22T19:30:00Z')
+  const exact = readRange({ range: '24h' }, Date.parse('2026-11-22T19:00:00Z'), 'UTC')
+  assert.equal(exact.to, '2026-11-22T20:00:00Z')
 })
 
 test('days and times of the address are a range of their own; an invalid range becomes the usual one', () => {
@@ -66,7 +66,7 @@ test('days and times of the address are a range of their own; an invalid range b
   assert.deepEqual(daysOf(own, 'UTC'), { first: '2026-11-01', last: '2026-11-10' })
   assert.deepEqual(periodBefore(own), { from: '2026-10-22', to: '2026-11-01' })
   const times = readRange({ from: '2026-11-22T10:00:00Z', to: '2026-11-22T11:00:00Z' }, nowMs, 'UTC')
-  assert.deepEqual([times.bucket, times.endsNow], ['quarter', false])
+  assert.deepEqual([times.bucket, times.endsNow], ['hour', false])
   assert.deepEqual(periodBefore(times), { from: '2026-11-22T09:00:00Z', to: '2026-11-22T10:00:00Z' })
   for (const query of [{ from: '2026-11-11', to: '2026-11-01' }, { from: 'x', to: 'y' }, { range: 'constructor' }])
     assert.equal(readRange(query as never, nowMs, 'UTC').name, '7d')

@@ -38,11 +38,7 @@ export function AccountPage({ id }: { id: string }) {
 function AccountView({ account, version }: { account: Account; version: string | undefined }) {
   const { id } = account
   const range = useRange('30d')
-  const days = {
-    ...range,
-    bucket: range.bucket === 'quarter' || range.bucket === 'hour' ? ('hour' as const) : range.bucket,
-  }
-  const path = usagePath({ range: days, measures: ['credits', 'requests'], only: { account: id } })
+  const path = usagePath({ range, measures: ['credits', 'requests'], only: { account: id } })
   const usage = useSteady<Usage>(path)
   const week = useSteady<Usage>(weekPath(id))
   const credited = useSteady<Listed<AuditRecord>>(
@@ -81,7 +77,7 @@ function AccountView({ account, version }: { account: Account; version: string |
             usage={shown}
             balance={account.balance}
             credits={creditsOf(made.data, credited.data)}
-            range={days}
+            range={range}
           />
         )}
       </Shown>

@@ -8,7 +8,6 @@ import type { Dimension, Figures, Usage } from '../shapes.ts'
 import { Count } from '../ui/numbers.tsx'
 import { dashes, outcomeSeries, seriesOf } from './series.tsx'
 
-const units = { quarter: 'quarter hour', hour: 'hour', day: 'day', week: 'week', month: 'month' } as const
 type Props = {
   usage: Usage
   /** The path from which `usage` was loaded. */
@@ -32,7 +31,7 @@ export function OverviewPlots({ usage, path, outcomesPath, outcomes, before, by,
     completeUntil: range.endsNow ? complete_until : undefined,
     onPick: (at: number) => go(requestsHref(usage, at, range, filters)),
   }
-  const per = `per ${units[bucket]}`
+  const per = `per ${bucket}`
   const spend = seriesOf(usage, 'credits', { before, isCompared })
   const total = tellCredits(sumOfCredits(usage.total))
   const tokens = tokenKinds.map(([kind, label], at): Plotted => {

@@ -1,7 +1,8 @@
 import { addDays, dayIn, daysBetween, isDay } from './calendar.ts'
 import type { Query } from './place.ts'
 
-export type Bucket = 'quarter' | 'hour' | 'day' | 'week' | 'month'
+/** Periods for which figures are stored. Requests without a bill are not counted in shorter ones. */
+export type Bucket = 'hour' | 'day' | 'week' | 'month'
 
 /** The span and buckets of a query of figures. @property endsNow whether new requests fall into the span */
 export type Range = { name: string; label: string; from: string; to: string; bucket: Bucket; endsNow: boolean }
@@ -9,7 +10,7 @@ export type Range = { name: string; label: string; from: string; to: string; buc
 type Named = { label: string; short: string; bucket: Bucket; hours?: number; days?: number }
 
 export const ranges = {
-  '24h': { label: 'Last 24 hours', short: '24 h', bucket: 'quarter', hours: 24 },
+  '24h': { label: 'Last 24 hours', short: '24 h', bucket: 'hour', hours: 24 },
   '7d': { label: 'Last 7 days', short: '7 d', bucket: 'hour', hours: 168 },
   '30d': { label: 'Last 30 days', short: '30 d', bucket: 'day', days: 30 },
   '90d': { label: 'Last 90 days', short: '90 d', bucket: 'day', days: 90 },
@@ -18,7 +19,6 @@ export const ranges = {
 
 export type RangeName = keyof typeof ranges
 
-const quarterMs = 900_000
 const hourMs = 3_600_000
 
 /** Reads the range from an address. @param zone the zone in which days begin */
@@ -30,8 +30,7 @@ export function readRange(query: Query, nowMs: number, zone: string, usual: Rang
   const named: Named = ranges[name]
   const { label, bucket } = named
   if (named.hours !== undefined) {
-    const step = bucket === 'quarter' ? quarterMs : hourMs
-    const endMs = Math.ceil((nowMs + 1) / step) * step
+    const endMs = Math.ceil((nowMs + 1) / hourMs) * hourMs
     const fromMs = endMs - named.hours * hourMs
     return { name, label, from: iso(fromMs), to: iso(endMs), bucket, endsNow: true }
   }
@@ -51,7 +50,7 @@ function ownTimes(fromMs: number, toMs: number, nowMs: number): Range {
 }
 
 function bucketFor(days: number): Bucket {
-  return days <= 3 ? 'quarter' : days <= 16 ? 'hour' : days <= 200 ? 'day' : 'week'
+  return days <= 16 ? 'hour' : days <= 200 ? 'day' : 'week'
 }
 
 /** Returns the period of the same length before a range. */

@@ -5,7 +5,6 @@ import type { Bucket } from './range.ts'
 export type Zones = { viewer: string; reporting: string }
 
 const spans: Record<Bucket, number> = {
-  quarter: 900_000,
   hour: 3_600_000,
   day: 86_400_000,
   week: 7 * 86_400_000,
@@ -14,7 +13,7 @@ const spans: Record<Bucket, number> = {
 
 /** Formats the label of one bucket: `Sat 22 Nov, 14:00 to 15:00`. */
 export function tellBucket(start: string, bucket: Bucket, zones: Zones): string {
-  if (bucket === 'quarter' || bucket === 'hour') {
+  if (bucket === 'hour') {
     const ms = Date.parse(start)
     const { weekday, hour, minute } = partsIn(zones.viewer, ms)
     const end = partsIn(zones.viewer, ms + spans[bucket])
@@ -33,8 +32,7 @@ export function tellBucket(start: string, bucket: Bucket, zones: Zones): string 
  */
 export function tellSpan(buckets: readonly string[], bucket: Bucket, zones: Zones, between = ' – '): string {
   const [first, last] = [buckets[0]!, buckets.at(-1)!]
-  if (bucket !== 'quarter' && bucket !== 'hour')
-    return [first, last].map((at) => tellBucket(at, bucket, zones)).join(between)
+  if (bucket !== 'hour') return [first, last].map((at) => tellBucket(at, bucket, zones)).join(between)
   const endMs = Date.parse(last) + spans[bucket]
   return [Date.parse(first), endMs]
     .map((ms) => tellBucket(new Date(ms).toISOString(), bucket, zones).replace(/ to .*/, ''))
@@ -53,10 +51,7 @@ export function axisTicks(
   labelPx = 68,
 ): { at: number; text: string }[] {
   const most = Math.max(2, Math.floor(widthPx / labelPx))
-  const marks =
-    bucket === 'quarter' || bucket === 'hour'
-      ? hourMarks(buckets, bucket, zones.viewer)
-      : dayMarks(buckets, bucket, zones)
+  const marks = bucket === 'hour' ? hourMarks(buckets, zones.viewer) : dayMarks(buckets, bucket, zones)
   for (const step of marks.steps) {
     const ticks = marks.all.filter(({ rank }) => rank % step === 0)
     if (ticks.length <= most) return ticks.map(({ at, text }) => ({ at, text }))
@@ -82,8 +77,8 @@ export function whollySeen<Tick extends { at: number; text: string }>(
 
 type Mark = { at: number; rank: number; text: string }
 
-/** Makes the marks of hours, counted from midnight. @property rank quarters of an hour since the first midnight */
-function hourMarks(buckets: readonly string[], bucket: Bucket, zone: string): { all: Mark[]; steps: number[] } {
+/** Makes the marks of hours, counted from midnight. @property rank hours since the first midnight */
+function hourMarks(buckets: readonly string[], zone: string): { all: Mark[]; steps: number[] } {
   let midnights = 0
   let last = ''
   const all = buckets.map((start, at) => {
@@ -92,13 +87,10 @@ function hourMarks(buckets: readonly string[], bucket: Bucket, zone: string): { 
     const date = dayIn(zone, ms)
     if (date !== last && last !== '') midnights++
     last = date
-    // Hourly buckets ignore minutes: in zones with a half-hour offset, none of them begins at midnight itself.
-    const quarter = bucket === 'hour' ? 0 : Math.floor(minute / 15)
-    const isMidnight = hour === 0 && quarter === 0
-    const rank = isMidnight ? midnights * 96 : midnights * 96 + hour * 4 + quarter
-    return { at, rank, text: isMidnight ? `${weekday} ${day}` : `${two(hour)}:${two(minute)}` }
+    // Minutes are ignored: in zones with a half-hour offset, no bucket begins at midnight itself.
+    return { at, rank: midnights * 24 + hour, text: hour === 0 ? `${weekday} ${day}` : `${two(hour)}:${two(minute)}` }
   })
-  return { all, steps: [1, 2, 4, 8, 12, 24, 48, 96, 192, 288, 672] }
+  return { all, steps: [1, 2, 3, 6, 12, 24, 48, 72, 168] }
 }
 
 function dayMarks(buckets: readonly string[], bucket: Bucket, { reporting }: Zones): { all: Mark[]; steps: number[] } {
