@@ -90,7 +90,8 @@ function act(key: string): boolean {
 function moveRow(by: 1 | -1): boolean {
   const rows = [...document.querySelectorAll<HTMLElement>('tr[data-row]')].filter((row) => row.querySelector('a'))
   if (rows.length === 0) return false
-  const at = rows.findIndex((row) => row.contains(document.activeElement))
+  const focused = rows.findIndex((row) => row.contains(document.activeElement))
+  const at = focused < 0 ? rows.findIndex((row) => row.classList.contains('selected')) : focused
   const next = rows[at < 0 ? (by > 0 ? 0 : rows.length - 1) : at + by]
   next?.querySelector<HTMLElement>('a')?.focus()
   next?.scrollIntoView({ block: 'nearest' })
