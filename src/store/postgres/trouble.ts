@@ -90,6 +90,7 @@ const unreachable: Readonly<Record<string, string>> = {
   '53300': 'it has no connection left: raise its max_connections, or run fewer clients',
   '53100': 'its disk is full: make room there',
   '25006': 'it is a read-only standby: name the server that it follows',
+  '57014': 'a statement took too long: see in pg_stat_activity what else keeps it busy, and try again',
   '55P03': 'another transaction holds the lock: look for old transactions in pg_stat_activity, and try again',
 }
 

@@ -57,6 +57,10 @@ test('a faulty URL is reported with its cure', () => {
     /it is a read-only standby: name the server that/,
   )
   assert.match(told({ code: '55P03', message: 'lock timeout' }), /another transaction holds the lock/)
+  assert.match(
+    told({ code: '57014', message: 'canceling statement due to statement timeout' }),
+    /a statement took too long: .* try again/,
+  )
 })
 
 test('X13 a password that is required and missing is reported with where to put it', () => {
