@@ -138,3 +138,6 @@ export async function findBarriers({ page }: Watched): Promise<string[]> {
     nodes.map(({ html, failureSummary = '' }) => `${id}: ${html.slice(0, 200)} ${failureSummary.split('\n')[1] ?? ''}`),
   )
 }
+
+/** The pixels by which the first table of a page is wider than its frame, as an expression. */
+export const tableOver = `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('.table-frame'))`

@@ -180,6 +180,7 @@ export function KeyTable({ account, q, state, sort, showsAccount, empty }: Props
           ) : (
             <Table
               label="Keys"
+              class="dense"
               {...(sort !== undefined && { sort, onSort: (next?: string) => setQuery({ sort: next }) })}
               rows={list.items!}
               columns={columns}

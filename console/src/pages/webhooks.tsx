@@ -25,6 +25,7 @@ export function Webhooks() {
         ) : (
           <Table
             label="Webhooks"
+            class="dense"
             rows={items}
             keyOf={(_, at) => String(at)}
             columns={[

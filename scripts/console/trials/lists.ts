@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
-import { findBarriers, forgive, openPage, settle, signedIn, signIn, visit } from '../browser.ts'
+import { findBarriers, forgive, openPage, settle, signedIn, signIn, tableOver, visit } from '../browser.ts'
 import { type Rig, startRig } from '../rig.ts'
 import type { Trial } from '../trials.ts'
 
@@ -119,7 +119,14 @@ const keyTrial: Trial = {
   run: signedIn({ as: 'admin' }, async ({ rig, view, page }) => {
     const { id } = await rig.makeAccount('acme')
     await rig.makeAccount('globex')
-    const gone = await rig.books.createKey(id, { label: 'gone' })
+    const person = await rig.books.createPerson({ name: 'Maximiliane Wolkenstein-Rodenegg', externalId: 'u-1' })
+    const gone = await rig.books.createKey(id, {
+      label: 'gone',
+      person: person.id,
+      models: ['reasoner', 'writer-mini', 'coder', 'dear'],
+      budget: { nanos: 1_500_000_000_000n, per: 'month' },
+      requestsPerMinute: 12_000,
+    })
     await rig.books.revokeKey(gone.id)
     const over = await rig.books.createKey(id, { label: 'over', expiresMs: Date.now() + 300 })
     await new Promise((resolve) => setTimeout(resolve, 400))
@@ -129,6 +136,7 @@ const keyTrial: Trial = {
       return column(page, 'Key')
     }
     assert.equal((await shown(4)).length, 4)
+    assert.equal(await page.evaluate(tableOver), 0, 'all columns fit beside each other')
     await page.getByLabel('State', { exact: true }).selectOption('revoked')
     assert.match((await shown(1))[0]!, /gone/)
     await page.getByLabel('State', { exact: true }).selectOption('expired')
@@ -143,19 +151,14 @@ const keyTrial: Trial = {
   }),
 }
 
-/**
- * The baselines of the visible headings in px, for each table. An empty inline block without height stands on the
- * baseline of its line.
- */
-const baselinesOfHeads = `[...document.querySelectorAll('table thead tr')].map((row) =>
+/** Where the words of the visible headings end in px, for each table. All have one font. */
+const bottomsOfHeads = `[...document.querySelectorAll('table thead tr')].map((row) =>
   [...row.querySelectorAll('th')].flatMap((head) => {
-    if (head.innerText.trim() === '' || head.querySelector('.offscreen')) return []
-    const mark = document.createElement('span')
-    mark.style.display = 'inline-block'
-    ;(head.querySelector('button') ?? head).prepend(mark)
-    const { bottom } = mark.getBoundingClientRect()
-    mark.remove()
-    return [Math.round(bottom)]
+    const words = document.createTreeWalker(head, NodeFilter.SHOW_TEXT).nextNode()
+    if (words === null || head.querySelector('.offscreen')) return []
+    const range = document.createRange()
+    range.selectNodeContents(words)
+    return [Math.round(range.getBoundingClientRect().bottom)]
   }))`
 
 const headingTrial: Trial = {
@@ -181,8 +184,8 @@ const headingTrial: Trial = {
       const heads = page.locator('table thead th')
       const count = await heads.count()
       assert.ok(count > 0, path)
-      for (const lines of await page.evaluate<number[][]>(baselinesOfHeads))
-        assert.equal(new Set(lines).size, 1, `${path}: the baselines of the headings are at ${lines}`)
+      for (const bottoms of await page.evaluate<number[][]>(bottomsOfHeads))
+        assert.equal(new Set(bottoms).size, 1, `${path}: the words of the headings end at ${bottoms}`)
       for (let at = 0; at < count; at++) {
         const head = heads.nth(at)
         const name = await head.innerText()

@@ -2,15 +2,12 @@ import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
 import { tellCredits } from '../../../console/src/pure/format.ts'
 import { until } from '../../../test/support/waiting.ts'
-import { findBarriers, forgive, openPage, settle, visit } from '../browser.ts'
+import { findBarriers, forgive, openPage, settle, tableOver, visit } from '../browser.ts'
 import { type Rig, startRig } from '../rig.ts'
 import type { Trial } from '../trials.ts'
 
 /** The pixels by which a page is wider than its window. */
 const widthOver = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
-
-/** The same of the list of requests in its frame. */
-const tableOver = `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('.table-frame'))`
 
 /** The pages of the owner of a key, with the id of one request. */
 const pagesOf = (request: string) => [
