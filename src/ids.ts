@@ -43,7 +43,7 @@ export function randomText(chars: number): string {
   return text
 }
 
-/** The random bytes in an id. Nine give two hex digits each, and the last gives two bits of the UUID's variant. */
+/** The random bytes in an id. Nine become two hex digits each. The tenth chooses the digit of the UUID's variant. */
 const chanceBytes = 10
 
 /** Random bytes for 128 ids. They are drawn together, because drawing costs more than the rest of an id. */

@@ -44,7 +44,7 @@ export class Register<Value> {
   }
 }
 
-/** The values move to a new Map after more additions than this, if fewer than half of the added values are left. */
+/** After more additions than this, the values move to a new Map if over half of the added values are gone. */
 const addedMax = 64
 
 /**

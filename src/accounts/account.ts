@@ -7,7 +7,7 @@ export type Account = {
   readonly id: string
   name: string
   state: 'active' | 'suspended'
-  /** The account's limits over all its keys; undefined if it has none. */
+  /** The limits that all keys of the account share; undefined if the account has no limits. */
   bounds?: LiveBounds | undefined
   /** The month of the last grant (monthly credit). Empty before the first one; undefined if grants are off. */
   grantMonth?: string | undefined

@@ -224,7 +224,7 @@ function limitedBy(person: LiveBounds | undefined, key: LiveBounds | undefined):
 
 /**
  * Everything that the checks of a request need. @property bounds the limits of the key @property person the limits of
- * its person
+ * the person to whom the key belongs
  */
 type RequestPayer = {
   account: Account

@@ -33,7 +33,7 @@ export type Archive = {
   fromMs: number
   untilMs: number
   state: ArchiveState
-  /** The path where the file was written, or from which it was last attached. */
+  /** The path to which the file was written, or from which the month was last attached. */
   file: string
   /** The SHA-256 of the file, as hexadecimal digits. */
   fileDigest: string

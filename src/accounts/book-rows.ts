@@ -67,7 +67,7 @@ export type AccountPage = {
   /** Only accounts with these ids. */
   ids?: readonly string[] | undefined
   externalId?: string | undefined
-  /** Only accounts that have a plan which is not in this list. */
+  /** Selects accounts that have a plan, but none of these plans. */
   otherPlans?: readonly string[] | undefined
   /** The sort order. `created` lists the oldest first. */
   sort: (typeof accountSorts)[number]

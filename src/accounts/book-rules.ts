@@ -47,7 +47,7 @@ export type ChangeScope = {
    * until the change ends.
    */
   grants?: { accountId: string; base: GrantBase | undefined }
-  /** The time zone whose days reports and budgets use. It cannot change until this change ends. */
+  /** The time zone whose days reports and budgets use. The zone stays the same until the change ends. */
   reporting?: true
   /** The change writes an entry, so it needs `clock`: the facts about the clock that dates entries. */
   isDated?: true
@@ -60,7 +60,7 @@ export type ChangeScope = {
    * begin ahead of the clock. No debit is posted until the change ends.
    */
   ahead?: true
-  /** A session by its digest. */
+  /** The digest of the session that the change needs. */
   session?: string
   /** Digests of keys. The store finds which of these keys exist already. */
   digests?: readonly string[]
@@ -68,7 +68,7 @@ export type ChangeScope = {
   references?: readonly string[]
   /** An earlier creation by the same actor with the same idempotency key. */
   once?: { actor: string; key: string }
-  /** The grant of a program's sign-in, and the account that the change names, or else the grant's account. */
+  /** The grant of a program's sign-in. If the change names no account, the facts contain the grant's account. */
   oauthGrant?: { id: string } | { digest: string }
   /** A session with its key, account and person. */
   signIn?: SessionName
@@ -99,7 +99,10 @@ export type Facts = {
   made: Made | undefined
   session?: BookRow<'sessions'> | undefined
   grants: { taken: ReadonlySet<string>; spentNanos: bigint } | undefined
-  /** The zone of reports, and the servers that use the store now. A file has none, since its lock keeps them out. */
+  /**
+   * The zone of reports, and the servers that use the store now. For SQLite, `servers` is empty, because the file's
+   * lock keeps other servers out.
+   */
   reporting: { timeZone: string; isRecorded: boolean; servers: readonly string[] } | undefined
   /** The store's present time. It decides in which window a debit counts, because the caller's clock may differ. */
   nowMs: number
@@ -124,7 +127,10 @@ export type BookWrite =
       createdMs?: number
       effectiveMs?: number
     }
-  /** Moves a range of entries to the times at which they count after a correction, whose number is `toSeq`. */
+  /**
+   * Moves a range of entries to the times at which they count. The last entry of the range, `toSeq`, is the correction
+   * itself.
+   */
   | { kind: 'shift_entries'; accountId: string; fromSeq: number; toSeq: number; nowMs: number; shiftMs: number }
   /** Computes the figures for reports again. If the last head (a digest) is ahead of the clock, sets its time back. */
   | { kind: 'count_anew'; nowMs: number }
@@ -161,9 +167,9 @@ export type BookWrite =
   | { kind: 'post_audit'; row: NewAuditRow; nowMs: number }
 
 /**
- * The spending of a budget's window, from which the store makes the window's row. `spentNanos` is the sum of the
- * entries up to and including `throughSeq`. The store adds later entries. If `throughSeq` is undefined, the key is new
- * and has no entries, so nothing is added.
+ * The spending in the window of a budget. From this, the store makes the row of the window. `spentNanos` is the sum of
+ * the entries up to and including `throughSeq`. The store adds later entries. If `throughSeq` is undefined, the key is
+ * new and has no entries, so nothing is added.
  */
 export type SpendBase = { spentNanos: bigint; throughSeq: number | undefined }
 
@@ -327,7 +333,7 @@ export function credit(idOrName: string, amountNanos: bigint, reference: string)
       const { credit } = facts
       const after = { amount: formatCredits(amountNanos), reference }
       const trail = { operation: 'account.credit', object: account.id, after }
-      // Earlier releases accepted references of this form, so an existing credit may have such a reference.
+      // Earlier releases accepted references of these two forms. So only the reference of a new credit is checked.
       if (!credit && (isOfGrant(reference) || isCorrectionReference(reference)))
         throw new BookError('reference_reserved', reference)
       if (!credit && !hasNothingUnseen(reference)) throw new BookError('reference_invalid', reference.slice(0, 40))
@@ -512,8 +518,9 @@ function endsOf(
   // successor would get (`ownExpiresMs`) stays the same.
   if (key.origin !== undefined && !isForeignRotated) return { expiresMs: wishedMs, ownExpiresMs }
   if (key.origin === undefined && (expiresMs === undefined || expiresMs === ownExpiresMs)) {
-    // If an operator shortens the life, `ownExpiresMs` keeps the later end. That marks the earlier end as fixed. If it
-    // were not fixed, the provider's next confirmation of the person would move it (src/accounts/sign-in/own-keys.ts).
+    // If an operator shortens the life of the key, `ownExpiresMs` keeps the later end. This difference marks the
+    // earlier end as fixed. Without the mark, the provider's next confirmation of the person would move the end
+    // (src/accounts/sign-in/own-keys.ts).
     const isShortened = label?.startsWith(ownKeyMark) && expiresMs !== undefined && (wishedMs ?? expiresMs) < expiresMs
     return { expiresMs: wishedMs, ownExpiresMs: isShortened ? expiresMs : wishedMs }
   }

@@ -267,7 +267,7 @@ export interface Books extends BookReadings {
   openLink(digest: string): Promise<IssuedSession | undefined>
   /** Finds the person with an identity, or creates a new person. */
   identifyOperator(who: Parameters<typeof identifyOperator>[0]): Promise<{ personId: string }>
-  /** Stores an answer of the identity provider that came too late for the refresh of a session. It is encrypted. */
+  /** Stores an encrypted answer of the identity provider that came too late for the refresh of a session. */
   keepAnswer(sessionId: string, sealed: string | undefined): Promise<void>
   /** Ends a browser session. If it is a person's session, its key ends too. @returns the session before it ended */
   signOut(digest: string): Promise<SessionRow | undefined>
@@ -280,7 +280,7 @@ export interface Books extends BookReadings {
   findGrant(asked: string | { id: string }): Promise<GrantRow | undefined>
   /** Stores the encrypted data of the person who is about to sign in, while the grant is pending. */
   holdGrant(id: string, sealed: string): Promise<void>
-  /** Records what a person, signed in at the provider, decides about a grant. @returns the person of the session */
+  /** Records what a person who has signed in decides about a grant. @returns the person of the session */
   decideGrant(id: string, decision: SignedIn | 'denied'): Promise<{ personId: string | undefined }>
   pollGrant(code: string, lives: SessionLives): Promise<Redemption>
   redeemCode(code: string, shown: { verifier: string; redirectUri: string }, lives: SessionLives): Promise<Redemption>
@@ -290,7 +290,7 @@ export interface Books extends BookReadings {
     word: ProviderWord,
     lives: Parameters<typeof settleRefresh>[2],
   ): Promise<Refresh>
-  /** Creates a key for an agent of a session's person. @throws BookError `no_session` */
+  /** Creates a key for an agent that belongs to the person of a session. @throws BookError `no_session` */
   createOwnKey(sessionKeyId: string, name: string): Promise<IssuedKey | 'unconfirmed' | 'many'>
   /** Ends a session for good on all replicas. Repeating the call does no harm. */
   endSession(name: SessionName, why: SessionEnd): Promise<SignInRow | undefined>
@@ -437,7 +437,10 @@ export interface BookStore {
   readNowMs(): Promise<number>
   findAccount(idOrName: string): Promise<AccountRow | undefined>
   listKeys(accountId?: string): Promise<KeyRow[]>
-  /** Sums what the keys of a scope have spent in a time span, up to the last entry that their account has now. */
+  /**
+   * Sums what the keys of a scope have spent in a time span. The sum covers all entries that the account has at the
+   * time of the call.
+   */
   sumSpend(of: SpendScope & TimeSpan): Promise<SpendBase>
   /** Sums what was spent in a time span, for each person id in the entries of an account. */
   sumPersons(of: { accountId: string } & TimeSpan): Promise<Pick<PersonSums, 'spent' | 'throughSeq'>>

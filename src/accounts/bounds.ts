@@ -1,4 +1,4 @@
-/** A value of a column that stores a bound. */
+/** A value of a column that stores a bound, such as a limit. */
 type BoundValue = string | number | bigint | null
 
 /** How a bound, such as a limit, is stored and shown. @property name its name in the audit trail and for operators */

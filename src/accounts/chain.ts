@@ -128,7 +128,7 @@ export function digestValues(values: readonly unknown[], previous: string | null
   }
 }
 
-/** Returns the lowest form that covers all fields of a row. */
+/** Returns the lowest form (1, 2 or 3) that covers all columns which a row uses. */
 export function formOf(row: { readonly [Column in LaterColumn]?: unknown }): '1' | '2' | '3' {
   for (const column of detailColumns) if (row[column] !== null && row[column] !== undefined) return '3'
   return row.calls === null || row.calls === undefined ? '1' : '2'
@@ -141,7 +141,7 @@ export function formatLater(row: { readonly [Column in LaterColumn]?: unknown },
   return text
 }
 
-/** Formats the middle of a digest's input. The database assigns the entry's place in the chain, and adds it. */
+/** Formats the middle part of a digest's input. The database adds the parts with the entry's place in the chain. */
 export function formatContent(row: { readonly [column: string]: unknown }): string {
   let text = ''
   for (const column of contentColumns) text += field(row[column])
@@ -165,12 +165,15 @@ export function field(value: unknown, isAscii = false): string {
 /** A head of the ledger. It covers all entries that were posted up to a moment. */
 export type Head = {
   momentMs: number
-  /** A digest over field(account id) and field(last digest at the moment) of each account, in the byte order of ids. */
+  /**
+   * A digest of all accounts, in the byte order of their ids. For each account, it covers field(account id) and
+   * field(digest of the last entry at the moment).
+   */
   hash: string
 }
 
 /**
- * Formats a head as one short word for people to keep. It begins with the version of the format:
+ * Formats a head of the ledger as one short word for people to keep. The word begins with the version of the format:
  * `1/2026-11-21T15:45:40.362Z/…`.
  */
 export function formatHead({ momentMs, hash }: Head): string {
@@ -195,13 +198,13 @@ export class HeadHash {
   #accountId: string | undefined
   #last: string | null = null
   readonly #cutMs: number | undefined
-  /** The account's last digest up to `#cutMs`. Used for an account without a correction entry of that moment. */
+  /** The last digest of the account up to `#cutMs`. Used if the account has no entry of the correction at `#cutMs`. */
   #lastBeforeCut: string | null = null
   #isCut = false
 
   /**
-   * @param cutMs the moment of a correction, if the head was made before the correction by a clock that was ahead. Such
-   *   a head covers no entry that was posted after the correction.
+   * @param cutMs the moment of a correction. Set if the head was made before this correction, and by a clock that was
+   * ahead. Such a head covers no entry that was posted after the correction.
    */
   constructor(momentMs: number, cutMs?: number) {
     this.momentMs = momentMs

@@ -14,7 +14,7 @@ export const apartMaxMs = 3_600_000
  * Otherwise an operator must confirm the clock again.
  */
 const restMaxMs = 366 * 86_400_000
-/** How often the store is read, in ms: normally, and while the clock is in doubt. */
+/** The time between two reads of the store, in ms: normally, and while the clock is in doubt. */
 const [lookMs, doubtMs] = [60_000, 1_000]
 /** The last moment that a Date can hold. A forger may have stored a later one. */
 export const datedMax = 8_640_000_000_000_000
@@ -47,7 +47,7 @@ const problems = {
 export type ClockNews = ClockFacts & {
   problem: keyof typeof problems | undefined
   offsetMs: number | undefined
-  /** How many ms this server's clock is surely ahead of the store's; negative if it is late. Undefined with one clock. */
+  /** By how many ms this server's clock is surely ahead of the store's (negative: late). Undefined with one clock. */
   aheadMs?: number
 }
 
@@ -55,8 +55,8 @@ export type ClockNews = ClockFacts & {
 const differsMs = 5_000
 
 /**
- * Whether so much time has passed since the newest entry that an operator must confirm the clock. This applies if no
- * server watches the clock. An empty store needs no confirmation.
+ * Whether so much time has passed since the newest entry that an operator must confirm the clock. This is asked only if
+ * no server has watched the clock until now. An empty store needs no confirmation.
  */
 export function isPastRest({ nowMs, newestMs = nowMs, confirmed }: ClockFacts): boolean {
   // A confirmed time that is later than now does not count, because the clock was set back after the confirmation.
@@ -69,7 +69,7 @@ export function isAhead(postedMs: number, nowMs: number): boolean {
   return postedMs > nowMs + apartMaxMs
 }
 
-/** Whether a clock shows the expected time, or one that is at most an hour away. False for NaN. */
+/** Whether a clock differs from the expected time by at most one hour. False for NaN. */
 export function isNear(nowMs: number, expectedMs: number): boolean {
   return Math.abs(nowMs - expectedMs) <= apartMaxMs
 }
@@ -87,7 +87,10 @@ export class ClockWatch {
   #doubt: { seq: number | undefined } | undefined
   #dueMs = Number.NEGATIVE_INFINITY
 
-  /** @param offsetMs the offset that the previous thread had accepted; undefined at the start of a server */
+  /**
+   * @param offsetMs how far wall clock and steady clock were apart when the previous thread accepted the wall clock;
+   *   undefined at the start of a server
+   */
   constructor(steadyMs: () => number, offsetMs: number | undefined) {
     this.#steadyMs = steadyMs
     this.#offsetMs = offsetMs
@@ -126,7 +129,7 @@ export class ClockWatch {
   }
 }
 
-/** The last report from the store's thread about the clock that dates entries, for the serving thread. */
+/** Keeps the last report about the clock that dates entries. The store's thread sends it to the serving thread. */
 export class ClockBook {
   news: ClockNews | undefined
   #differs = false
@@ -169,7 +172,7 @@ export class ClockBook {
     return this.#differs ? (this.news?.aheadMs ?? 0) : 0
   }
 
-  /** The time that the store's clock should show. NaN while it is in doubt; undefined before the first report. */
+  /** The time that the store's clock should show. NaN while the clock is in doubt; undefined before any report. */
   expectedMs(): number | undefined {
     if (this.doubt !== undefined) return Number.NaN
     return this.news?.offsetMs === undefined ? undefined : this.news.offsetMs + this.#steadyMs()

@@ -52,11 +52,13 @@ export type DeskAnswer = {
   id: number
   /** The store's decision. `silent`: the store did not answer in time. */
   verdict: DeskVerdict | 'silent'
-  /** With `silent`: whether the whole store is silent. A locked row delays the questions of one account only. */
+  /**
+   * Whether the whole store is silent, if the verdict is `silent`. Otherwise a locked row may delay this account only.
+   */
   isStoreSilent?: boolean
   /** The figures of the account; undefined if the store is silent. */
   figures: DeskFigures | undefined
-  /** The places in rate windows that were taken. Undefined if none was taken. */
+  /** The places that the request took in rate windows. Undefined if the request took none. */
   place: PlaceTaken | undefined
 }
 

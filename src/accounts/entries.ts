@@ -150,8 +150,8 @@ export type VerifyOptions = {
 
 /**
  * The result of an audit.
- * @property head the head of the entries that were read. Undefined if there are findings, because the head would also
- *   cover the forgery.
+ * @property head the head (digest) of the entries that were read. Undefined if there are findings, because the head
+ *   would also cover the forgery.
  * @property notes facts that are not forgeries but should be known
  */
 export type Audited = { findings: string[]; head: string | undefined; notes?: string[] }
@@ -167,7 +167,7 @@ export function returnReference(requestId: string, number = 1): string {
   return number === 1 ? returnPrefix + requestId : `${returnPrefix}${requestId}/${number}`
 }
 
-/** Returns the request whose debit is given back. Undefined for a reference of another form. */
+/** Returns the id of the request whose debit the entry gives back. Undefined if the reference has another form. */
 export function readReturnReference(reference: string): string | undefined {
   return reference.startsWith(returnPrefix) ? reference.slice(returnPrefix.length).replace(/\/\d+$/, '') : undefined
 }
@@ -181,10 +181,7 @@ export type AheadAccount = {
   accountName: string | undefined
   fromSeq: number
   toSeq: number
-  /**
-   * The first and the last creation time that is ahead of the clock. Undefined if none of the entries was created
-   * ahead.
-   */
+  /** The first and the last creation time that is ahead of the clock. Undefined if no entry was created ahead of it. */
   moved: { firstMs: number; lastMs: number } | undefined
   /** The latest creation time of an entry that was not created ahead of the clock. Undefined if there is none. */
   keptMs: number | undefined
@@ -215,7 +212,9 @@ export function isCorrectionReference(reference: string): boolean {
   return reference.startsWith(correctionPrefix)
 }
 
-/** Makes the reference of the correction that names these entries of an account. */
+/**
+ * Makes the reference of a correction. It contains the account, and the first and last number of the corrected entries.
+ */
 export function correctionReference(accountId: string, fromSeq: number, toSeq: number): string {
   return `${correctionPrefix}${accountId}/${fromSeq}-${toSeq}`
 }

@@ -76,7 +76,7 @@ export function creditRow(
   return effectiveMs === undefined ? row : { ...row, effective: effectiveMs }
 }
 
-/** The field of `EntryDetails` for each column of form 3. */
+/** For each column that only entries of form 3 have (chain.ts): the field of `EntryDetails`. */
 const detailFields = {
   list: 'list',
   band: 'band',

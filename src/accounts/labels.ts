@@ -78,8 +78,8 @@ function formatLabels(labels: readonly string[]): string {
 /**
  * Returns the labels of a request: those of its key, replaced where the client chose others.
  * @param chosen the value of the header: labels separated by commas
- * @returns the labels as an entry stores them; undefined without labels. `'forbidden'` if the key may not choose one of
- *   them, or if the configuration does not declare it
+ * @returns the labels as an entry stores them; undefined without labels. `'forbidden'` if the client chose a label that
+ *   the key may not choose, or that the configuration does not declare
  */
 export function labelsOfRequest(
   chosen: string | undefined,

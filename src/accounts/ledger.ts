@@ -145,6 +145,6 @@ export type Backlog = {
   spooled: number
   /** How long the oldest of these debits has waited, in ms. 0 if no debit waits. */
   oldestMs: number
-  /** The number of accounts that are blocked by their own debits (ruling Y16). */
+  /** The number of accounts that are blocked because their own debits cannot be posted (ruling Y16). */
   blockedAccounts: number
 }

@@ -14,7 +14,7 @@ export type BalanceListener = Pick<Balances, 'set' | 'owe'> & {
   spend?(scope: string, spend: Spend): void
 }
 
-/** Passes the figures of a store to the listener. */
+/** Passes balances and spending, as a store has reported them, to the listener. */
 export function setFigures(listener: BalanceListener, { balances, spends = [] }: StoredFigures): void {
   for (const [accountId, storedNanos] of balances) listener.set(accountId, storedNanos)
   for (const [scope, spend] of spends) listener.spend?.(scope, spend)
@@ -124,8 +124,8 @@ export type BoundsBook = ReturnType<typeof createBoundsBook>
 export function createBoundsBook() {
   const byScope = new Map<string, LiveBounds>()
   const byKey = new Map<string, LiveBounds>()
-  // Debits are counted by key and not by scope (the keys that share limits). A key may get or lose limits before its
-  // debit is in the ledger.
+  // Debits are counted by key, because a key may get or lose limits before its debit is in the ledger. They are not
+  // counted by scope (the keys that share limits).
   const owed = new Map<string, bigint>()
   const leaving = new Set<string>()
   return { note, forget, of, set, owe, left }
@@ -259,14 +259,15 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
       if (!keys.has(digest)) await readAgain(digest)
       return findKnownKey(digest)
     },
-    // No key has the empty digest. With this digest, everything new is read if only this server uses the store. With a
-    // shared store, perhaps nothing is read. Such a store decides about credit itself, so old figures do no harm.
+    // No key has the empty digest. If only this server uses the store, everything new is read. With a shared store,
+    // perhaps nothing is read. Old figures do no harm there, because the store itself decides about credit.
     readAgain: () => readAgain(''),
     findKnownAccount: (id) => accounts.get(id),
     listKnownKeys: () => keys.values(),
     listKnown: () => accounts.values(),
     touch(key) {
-      // If memory is limited, the accounts used longest ago are forgotten first. So the key moves to the end.
+      // If memory is limited, accounts are forgotten in the order of their last use. So the key moves to the end of the
+      // map.
       if (accountsMax !== undefined) uses.delete(key)
       uses.set(key, Date.now())
     },

@@ -82,7 +82,10 @@ export class BudgetCount {
     return [set, ...moveSpend({ accountId, scope: after.id }, after, known, moment)]
   }
 
-  /** Ends the bounds and the counted spend of a person who was erased or became another person's identity. */
+  /**
+   * Ends the bounds and the counted spend of a person who was erased, or who is now a second identity of another
+   * person.
+   */
   end({ id: personId, accountId, bounds }: PersonRow): BookWrite[] {
     if (!personBounds.isBounded(bounds)) return []
     const set: BookWrite = { kind: 'set_person_bounds', accountId: accountId!, personId, bounds: personBounds.none }

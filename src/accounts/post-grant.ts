@@ -19,8 +19,9 @@ import { type GrantBase, type GrantEntryKind, grantPrefix, monthOf, monthOfGrant
 /**
  * Posts the grant of the current month if it is due, and lets the unspent rest of the previous grant lapse. Both
  * entries are posted in one step (see `stepsOf`), so the balance between them causes no warning.
- * @param calendar of the reporting zone @param base the last grant as it was read before the change @returns `again` if
- * the base must be read again, because it is of another grant or lacks the spent amount
+ * @param calendar the calendar of the reporting zone
+ * @param base the account's latest grant, as it was read before the change
+ * @returns `again` if `base` is of an older grant, or lacks the spent amount. It must then be read again
  */
 export function postGrant(
   accountId: string,

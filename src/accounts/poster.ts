@@ -10,7 +10,7 @@ import type { Debit } from './ledger.ts'
  */
 export type Posting = 'posted' | 'exists' | 'conflict' | 'rejected' | 'withdrawn' | 'deferred'
 
-/** The figures that a store reports after some debits. */
+/** The balances and the spending that a store reports after it has taken debits. */
 export type StoredFigures = {
   /** The balances of the debits' accounts, in nano-credits. */
   balances: readonly (readonly [accountId: string, storedNanos: bigint])[]

@@ -159,7 +159,7 @@ export const registers = {
   },
   /**
    * People who have signed in on a machine (ruling Y20). Their tokens are not stored. A token contains a secret and the
-   * number of refreshes. The digest of the secret is stored as the digest of the key.
+   * number of refreshes. The key `key_id` has the digest of the secret as its own digest.
    */
   sign_ins: {
     id: text(),
@@ -208,7 +208,7 @@ export const registers = {
     models: optional(text()),
     sealed: optional(text()),
   },
-  /** The header of the statement of each closed month, as JSON (`StatementHeader`). It has what no entry contains. */
+  /** The header of the statement of each closed month, as JSON: the part that no entry contains (`StatementHeader`). */
   statements: { account_id: text(), month: text(), header: text() },
   /** The people of a statement. They have a table of their own, because names can be erased (ruling Y21). */
   statement_people: {
@@ -246,7 +246,7 @@ export const registers = {
     address: nullable(text()),
     operation: text(),
     object: text(),
-    /** JSON objects with the changed fields. Null if the object did not exist before, or no longer exists after. */
+    /** JSON objects with the changed fields. `before` is null for a new object, and `after` for a removed object. */
     before: nullable(text()),
     after: nullable(text()),
     digest: text(),

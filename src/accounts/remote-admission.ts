@@ -36,7 +36,7 @@ export class RemoteAdmission {
   readonly #standings = new Map<string, Remembered>()
   /** A new desk (desk.ts) first gets these amounts: credit held by requests, and debits that the store lacks yet. */
   readonly #claims = new Map<string, Claim>()
-  /** Debits that are not in the store yet: the sum for each key or person, and the budget against which it counts. */
+  /** For each key or person: the sum of debits that are not in the store yet, and the `scope` of the budget. */
   readonly #debtors = new Map<string, { scope: string | undefined; owedNanos: bigint }>()
   readonly #boundsOf: (id: string) => LiveBounds | undefined
   readonly #waiting = new Map<number, { order: DeskOrder; resolve(answer: DeskAnswer): void; reject(e: Error): void }>()
@@ -53,7 +53,7 @@ export class RemoteAdmission {
     this.#boundsOf = boundsOf
   }
 
-  /** Debits that are not in the store yet count as held. Balances that the store reports are remembered. */
+  /** `owe` counts a debit that is not in the store yet as held. `set` remembers a balance that the store reports. */
   readonly balances: Pick<Balances, 'set' | 'owe'> = {
     set: (accountId, storedNanos) => {
       const known = this.#standings.get(accountId)
@@ -83,7 +83,10 @@ export class RemoteAdmission {
     if (claims.length + asks.length > 0) send([...claims, ...asks])
   }
 
-  /** Called when the desk is gone. Requests wait for another desk, unless there will be none (`forGood`). */
+  /**
+   * Called when the desk is gone. Requests then wait for another desk. If `forGood` is set, no other desk will come,
+   * and the waiting requests fail.
+   */
   disconnect(forGood?: Error): void {
     this.#send = undefined
     this.#lost = forGood
@@ -378,7 +381,7 @@ type HoldAnswer = { refused: AdmissionRefusal; place?: never; release?: never } 
 type Granted = { refused?: never; place: PlaceTaken | undefined; release: Admitted['release'] }
 type AskStore = (holdNanos: bigint, place: 'take' | PlaceTaken) => Promise<HoldAnswer>
 
-/** The `place` of a question that takes no place in rate windows, and that follows no question which took one. */
+/** The value of `place` for a question that neither takes a place in a rate window nor gives one back. */
 const noPlace: PlaceTaken = { accountMs: 0, keyMs: undefined }
 
 /**

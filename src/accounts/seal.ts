@@ -10,9 +10,9 @@ const ivBytes = 12
 const tagBytes = 16
 
 /**
- * Makes and opens envelopes, which carry a provider's signature through a client that only returns them (ruling T7).
- * They are encrypted with AES-256-GCM and bound to the account and the model. A changed envelope, or one of another
- * account, cannot be opened.
+ * Makes and opens envelopes. An envelope carries a provider's signature through a client that only returns it (ruling
+ * T7). Envelopes are encrypted with AES-256-GCM and bound to the account and the model. A changed envelope, or an
+ * envelope of another account, cannot be opened.
  */
 export function createSealer(key: Buffer) {
   return {

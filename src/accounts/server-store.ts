@@ -68,7 +68,7 @@ export type Introduction = {
   version: string
   /** A digest of all settings that replicas should have in common. */
   configDigest: string
-  /** Identifies the seal key of the envelopes, which all replicas must share (ruling T7). */
+  /** Identifies the key that seals items for clients. All replicas must have the same key (ruling T7). */
   sealFingerprint: string
   /** The server's `ReplicaDoor` as JSON, once the server listens. */
   door?: string | undefined

@@ -26,7 +26,7 @@ import type { Posted, Poster, Posting, Spool } from './poster.ts'
 import { type WaitingDebit, Withdrawals } from './withdrawals.ts'
 
 type SettlementOptions = {
-  /** Starts the poster, which writes debits to the store: at first, and again after its death (faults F-P15). */
+  /** Starts the poster (the writer of debits) at first, and again after the poster has died (faults F-P15). */
   startPoster(isFirst: boolean): Promise<Poster>
   spool: Spool
   balances: BalanceListener

@@ -14,12 +14,12 @@ type SharedReadingOptions = {
   apartMs?: number
 }
 
-/** How long a caller waits for a shared reading if nothing else is set, in ms. */
+/** How long a caller waits for a shared reading by default, in ms. */
 export const readingPatienceMs = 1_000
 
 /**
  * Lets callers share readings of the store. At most one reading runs. A caller that arrives during a reading waits for
- * the next, because it may need newer data.
+ * the next reading, because this caller may need newer data.
  * @returns a function that requests a reading; it throws StoreSilent if none completes in time
  */
 export function shareReadings({ read, clockMs, patienceMs = readingPatienceMs, apartMs = 5 }: SharedReadingOptions) {

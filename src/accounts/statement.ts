@@ -19,7 +19,7 @@ export type CreditWords = { symbol: string; name: string; seller: string }
 /** The words for credits and the seller's name if the configuration does not set them. */
 export const usualWords: CreditWords = { symbol: '', name: 'credits', seller: '' }
 
-/** A span of an account's entries, by their posting times. `toMs` is the first moment after it. */
+/** A span of an account's entries, by their posting times. `toMs` is the first moment after the span. */
 export type StatementMonth = { accountId: string; fromMs: number; toMs: number }
 
 /** The part of a statement that no entry contains, as it was when the month's first statement was made. */

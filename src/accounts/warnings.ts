@@ -27,7 +27,7 @@ export const usualEvents = webhookEvents.filter((event) => event !== 'needs_chan
 export type WebhookEvent = (typeof webhookEvents)[number]
 export type StoredEvent = (typeof storedEvents)[number]
 
-/** The limits whose crossing the store reports as a warning. */
+/** The limits for warnings. The store warns when a balance or a spending passes such a limit. */
 export type Watched = {
   /** The balances below which the store warns of an account, in nano-credits. */
   lowNanos: readonly bigint[]

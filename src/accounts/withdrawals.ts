@@ -6,11 +6,11 @@
  *     asked ──not found, or no answer in time────────▶ refused: its client gets a 500
  *     refused ──a commit has written─────────────────▶ over: the ledger has both the debit and its return, or neither
  *
- * A debit comes here after the spool could not store it and has tried to cut off its line. From then on, no poster
- * retries the debit. The debit may still be in the store after a failed commit, or in the spool if its line could not
- * be cut off. In both cases another line in the spool, a note, records the debit. The note is written before the client
- * is refused, or as soon as the spool can be written. With the note, the next start gives the debit back. If the
- * process dies before the note is written, the debit may stay; `ledger verify --log` finds it.
+ * A debit comes here after the spool could not store it. The spool has then tried to cut off the line of the debit.
+ * From then on, no poster retries the debit. The debit may still be in the store after a failed commit, or in the spool
+ * if its line could not be cut off. In both cases another line in the spool, a note, records the debit. The note is
+ * written before the client is refused, or as soon as the spool can be written. With the note, the next start gives the
+ * debit back. If the process dies before the note is written, the debit may stay; `ledger verify --log` finds it.
  */
 
 import type { Debit } from './ledger.ts'
@@ -46,7 +46,7 @@ type WithdrawalOptions = {
 /** How long the poster may take to answer, in ms. This is longer than one attempt of the poster at a locked file. */
 const answerMs = 2_500
 
-/** How long to wait before the note of a withdrawal is written again, if the spool could not be written, in ms. */
+/** If the spool cannot take the notes of withdrawals, they are written again after this time, in ms. */
 const noteMs = 1_000
 
 type WithdrawalState = 'asked' | 'refused'
@@ -114,7 +114,7 @@ export class Withdrawals {
     if (refused.length > 0) this.#giveBack(refused.map(([requestId]) => requestId))
   }
 
-  /** Call this several times a second. */
+  /** Gives up questions without a timely answer, and writes notes that are due. Call this several times a second. */
   sweep(nowMs: number): void {
     for (const { untilMs, giveUp } of this.#questions) if (nowMs >= untilMs) giveUp()
     if (this.size > 0 && !this.#noting && nowMs - this.#notedMs >= noteMs) void this.#note()
@@ -202,7 +202,9 @@ export class Withdrawals {
     this.#options.onChange()
   }
 
-  /** Gives debits back. Also called without debits, because the commit shows whether the store can be written. */
+  /**
+   * Gives debits back. Also called without debits, because a commit of the poster shows that the store can be written.
+   */
   #giveBack(requestIds: readonly string[]): void {
     // If the poster dies, its successor gives the debits back.
     this.#options

@@ -22,7 +22,7 @@ export type IdentityParts = {
   running: Pick<Running, 'hasForeignKeys'>
   /** Counts invalid tokens. */
   throttle: LocalThrottle
-  /** Counts the requests of each operator; `ownerRates` below counts those of each owner of a key. */
+  /** Counts the requests of each operator. `ownerRates` below counts the requests of each owner of a key. */
   rates: Windows
   ownerRates: Windows
 }

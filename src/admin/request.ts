@@ -37,7 +37,7 @@ function routesOf(prefix: string, operations: readonly Operation[]): ApiRoutes {
   }))
 }
 
-/** Returns the operation at a path, or the allowed methods if the method is not one of them. */
+/** Returns the operation for a method and path. If the path has only other methods, returns these methods. */
 export function matchOperation(routes: ApiRoutes, method: string, path: string): Matched {
   const allow: string[] = []
   for (const { operation, names, pattern } of routes) {

@@ -68,8 +68,8 @@ export function createSide(routes: readonly SideRoute[], listeners: readonly Rec
 }
 
 /**
- * Limits how many requests of an API run at once. Under overload it refuses all of them, because requests to models
- * come first.
+ * Limits how many requests of an API run at once. Under overload, all requests of this API are refused, because
+ * requests to models come first.
  */
 export function giveWay(answer: AdminHandler, atOnceMax: number, isShedding: () => boolean): AdminHandler {
   let running = 0

@@ -35,7 +35,7 @@ export class JsonSource implements RawJson {
   readonly end: number
   #source: string | undefined
 
-  /** @param from pieces, or bytes; `start` and `end` give the range in bytes */
+  /** @param from a list of pieces, or a buffer. In a buffer, the source reaches from byte `start` to byte `end` */
   constructor(from: Buffer | readonly SourcePiece[], start = 0, end = 0) {
     this.from = from
     this.start = start
@@ -121,7 +121,7 @@ export function beginsWith(text: Text, word: string): boolean {
   return text.toString().slice(0, word.length).toLowerCase() === word
 }
 
-/** Joins texts as `Array.join` joins strings. Texts that are carried as source are not parsed. */
+/** Joins texts as `Array.join` joins strings. A text that is kept as JSON source is joined without parsing. */
 export function joinTexts(texts: readonly Text[], separator: string): Text {
   if (texts.length === 1) return texts[0]!
   if (texts.every((text) => typeof text === 'string')) return texts.join(separator)
@@ -146,7 +146,7 @@ function withoutQuotes<Piece extends SourcePiece>(piece: Piece, atStart = 1, atE
 
 /**
  * Prepares a text for the body that is being written. A text that is kept as JSON source becomes a token. `writeJson`
- * also accepts such a text itself, but JSON.stringify is half as fast once it meets a `toJSON`.
+ * accepts such a text without this function too. But JSON.stringify is half as fast once it calls a `toJSON`.
  */
 export function sent(text: Text | undefined): unknown {
   return text instanceof JsonSource ? tokenFor(text) : text

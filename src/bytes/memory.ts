@@ -94,7 +94,7 @@ export class KeptText {
     return text
   }
 
-  /** Replaces the part that is not compressed. */
+  /** Sets the part of the text that is not compressed. */
   #keep(blocks: string[]): void {
     this.#blocks = blocks
     this.#rest = ''

@@ -266,7 +266,7 @@ class Scanner {
   readonly #noteOfBits: ReadonlyMap<number, Note>
   #memory: Buffer
   #wanted: KeptKeys | undefined
-  /** The last scan. Its text and its records are still in the WebAssembly memory. */
+  /** The most recent scan. Its text and its records are still in the WebAssembly memory. */
   #last: { members: JsonMember[]; keys: KeptKeys | undefined } | undefined
   #count = 0
   /** Remembered keys without escapes, by a hash of their bytes. */

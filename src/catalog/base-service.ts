@@ -28,7 +28,7 @@ export function tierOf(said: string): Tier | null | undefined {
   return Object.hasOwn(tierWords, word) ? tierWords[word] : undefined
 }
 
-/** Words for capacity that was paid in advance, each after the name of its member. Such an answer costs no more. */
+/** Words for capacity that was paid in advance: a member's name, then its value. Such answers have the base price. */
 const prepaidWords: Partial<Record<ModelWire, readonly string[]>> = { messages: ['service_tier priority'] }
 
 /** The header in which Gemini names the tier that served an answer (ai.google.dev/gemini-api/docs, November 2026). */
@@ -118,7 +118,7 @@ export function tierFieldOf(wire: ModelWire): string {
   return tierFields[wire].field
 }
 
-/** The field in which a decoded request names the tier that it asks for. It is the same for all wires. */
+/** The field in which a decoded request names the tier that it asks for. All wires use this field. */
 export const tierScalar = 'service_tier'
 
 /** All wires with `service_tier` use the same words. So the client's word is sent unchanged if it names the tier. */

@@ -105,7 +105,7 @@ export type Serving = {
   profile: Profile
   /** The provider's prices at the upstream (ruling C11). If undefined, no costs are recorded. Clients never see it. */
   cost?: PriceList | undefined
-  /** Whether URLs of media and ids of stored files are allowed on the model's own wire (ruling U12). */
+  /** Whether URLs of media, and ids of stored files, pass or are refused on the model's own wire (ruling U12). */
   remoteMedia: Passage
   storedFiles: Passage
 }
@@ -131,7 +131,7 @@ export type Model = Serving & {
   entryId: string
   /** The model's further names; each is listed as an id too. */
   aliases: readonly string[]
-  /** The one wire that all its upstreams use. */
+  /** The wire of the model. All upstreams of the model use this wire. */
   wire: ModelWire
   /** The upstreams that serve the model, in the order of trying. The model's own `Serving` is that of `routes[0]`. */
   routes: readonly Route[]

@@ -5,7 +5,7 @@ const distanceMax = 2
 const idCharactersMax = 100
 
 /**
- * Finds the ids of a list that a client may have meant by an unknown one (ruling R17), the nearest first. Ids that
+ * Finds the ids of a list that a client may have meant by an unknown id (ruling R17), the nearest id first. Ids that
  * differ in case, punctuation, a date or the vendor's prefix come before those that differ by one or two characters.
  */
 export function findNearIds(asked: string, ids: Iterable<string>): string[] {

@@ -19,7 +19,7 @@ const dayMs = 86_400_000
 
 /** The facts that choose a set of prices. A tier or geography that the row does not price counts as the base. */
 type PriceFacts = {
-  /** Unix milliseconds. */
+  /** A moment in Unix milliseconds. */
   at: number
   tier?: string | null | undefined
   geo?: string | null | undefined
@@ -164,7 +164,10 @@ export function nextChanges(list: PriceList, facts: PriceFacts, most: number): {
   return changes
 }
 
-/** Returns the starts and ends of the band's windows, and its zone's clock changes, from the day before `at` on. */
+/**
+ * Returns the moments when windows of the band start or end, and when its zone changes the clocks. The result begins on
+ * the day before `at`, and covers at least `days` days.
+ */
 export function edgesOf({ offsetAt, windows }: Band, at: number, days: number): number[] {
   const first = Math.floor((at + offsetAt(at)) / dayMs) - 1
   return Array.from({ length: days + 2 }, (_, i) => first + i).flatMap((day) => [

@@ -149,7 +149,7 @@ export const profileKeys = z.strictObject({
   one_sampling_field: flag.describe(
     'messages: whether the upstream accepts only one of `temperature` and `top_p` in a request.',
   ),
-  // The next two keys decide which outside references may go upstream (ruling U12).
+  // The next two keys decide which references to data outside of the request may go upstream (ruling U12).
   remote_media: passage.describe('Whether addresses of media in requests of the same wire are passed on or refused.'),
   stored_files: passage.describe('Whether ids of files and prompts that the provider stores are passed on or refused.'),
   // Calls of hosted tools pass even if the price is missing; `check` and the program's start report this (ruling C11).

@@ -20,7 +20,7 @@ export type ProfileValues = Omit<SpelledInCode<ProfileKeys>, SetKey | 'thinkTags
   refusals: readonly Refusal[]
 }
 
-/** Keys whose lists are sets, because code looks up words in them. */
+/** Keys of a profile whose lists are kept as sets, because code looks up words in them. */
 export const setKeys = ['drops', 'accepts', 'toolChoice'] as const
 type SetKey = (typeof setKeys)[number]
 

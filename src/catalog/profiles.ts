@@ -13,7 +13,7 @@ export type ProfileSetting = Partial<Omit<ProfileValues, 'reasoning' | 'replayTh
 /**
  * Makes the profile of a model from the plain profile of its wire. `setting` is a name in the table below, or the
  * settings that differ.
- * @throws Error for a name that is unknown, or not for this wire
+ * @throws Error for an unknown name, or a name that this wire does not have
  */
 export function resolveProfile(wire: ModelWire, setting?: string | ProfileSetting): Profile {
   return groupByWire(resolveValues(wire, setting))
@@ -107,7 +107,7 @@ const plainest: ProfileValues = {
   preferStream: false,
 }
 
-/** For each wire: how its profile differs from `plainest`, by the fields that it accepts and its own limits. */
+/** For each wire: the settings in which its profile differs from `plainest`. */
 const wireWays: Partial<Record<ModelWire, ProfileSetting>> = {
   messages: {
     maxField: 'max_tokens',
@@ -141,7 +141,7 @@ const plain = Object.fromEntries(
   modelWireNames.map((wire) => [wire, layOver(plainest, wireWays[wire] ?? {})]),
 ) as Record<ModelWire, ProfileValues>
 
-/** Fields that the reasoning models of the wire's author refuse, because they sample with fixed settings. */
+/** Request fields that the reasoning models of the wire's own vendor refuse, because their sampling is fixed. */
 const fixedSampling = new Set([
   'temperature',
   'top_p',
@@ -193,7 +193,7 @@ const anthropic: ProfileSetting = {
   hiddenReasoning: 'asked',
   // Claude continues a conversation that begins with its own greeting (ruling T23).
   assistantFirst: true,
-  // The error until Opus 4.8: "role 'system' is not supported on this model".
+  // Models until Opus 4.8 answer with the error "role 'system' is not supported on this model".
   operatorInPlace: 'first_only',
   // Since 4.6, Claude models refuse a prefill with "This model does not support assistant message prefill".
   prefill: 'none',
@@ -202,8 +202,8 @@ const anthropic: ProfileSetting = {
   // With `strict`, arguments of a call follow the closed form of the tool's schema:
   // platform.claude.com/docs/en/agents-and-tools/tool-use/strict-tool-use.
   accepts: new Set(['top_k', 'strict']),
-  // Schemas that are not closed get the errors "For 'integer' type, property 'minimum' is not supported" and
-  // "'additionalProperties' must be explicitly set to false".
+  // A schema needs the closed form (see `closeSchema`). Otherwise the errors are "For 'integer' type, property 'minimum'
+  // is not supported" and "'additionalProperties' must be explicitly set to false".
   shape: 'closed',
   // Current models refuse `temperature` together with `top_p`.
   oneSamplingField: true,
@@ -231,7 +231,7 @@ const selfHosted: ProfileSetting = { remoteMedia: 'refuse', charges: [] }
 /** The levels of reasoning that self-hosted model servers accept, each in the words of the wire. */
 const switchable: Profile['reasoning'] = { style: 'effort', levels: ['low', 'medium', 'high'], canDisable: true }
 
-/** Model servers offer all three wires, but pass the turns to a template that expects the system text first. */
+/** Model servers (such as vLLM) have all three wires, but pass turns to a template that expects system text first. */
 const modelServer: ProfileSetting = {
   maxField: 'max_tokens',
   accepts: new Set(['top_k']),
@@ -282,8 +282,8 @@ const gemini: ProfileSetting = {
   reasoning: effort,
   hiddenReasoning: 'unless_off',
   // An unknown name in the body gets a 400.
-  // `seed`: Vali-98/ChatterUI#227; `metadata`: ed-donner/agents#45; `prompt_cache_key`: leookun/cursor-byok#112; `reasoning` and
-  // `top_k`: MinLL/SkyrimNet-GamePlugin#77. The last four are names of OpenAI's too.
+  // `seed`: Vali-98/ChatterUI#227; `metadata`: ed-donner/agents#45; `prompt_cache_key`: leookun/cursor-byok#112;
+  // `reasoning` and `top_k`: MinLL/SkyrimNet-GamePlugin#77. The last four names of this list are names of OpenAI too.
   drops: new Set(
     `logit_bias user store service_tier parallel_tool_calls frequency_penalty seed metadata prompt_cache_key reasoning
      top_k prompt_cache_retention prediction safety_identifier verbosity`.split(/\s+/),

@@ -78,7 +78,7 @@ export const refusals = {
     ...byCode('spent', 'Arrearage'), // hsliuping/TradingAgents-CN#170 (2025-07-25), anomalyco/opencode#22994 (2026-04-17)
     ...byCode('busy', 'insufficient_quota'), // https://help.aliyun.com/en/model-studio/rate-limit: the tokens of a minute
   ],
-  // 1Panel-dev/MaxKB#3797 (2025-08-03), whose code is `invalid_request_error`
+  // 1Panel-dev/MaxKB#3797 (2025-08-03): the error has the code `invalid_request_error`
   deepseek: [byText('spent', [402], /^Insufficient Balance$/)],
   // MoonshotAI/kimi-code#1857 (2026-07-17), 429; MoonshotAI/Kimi-K2#5 (2025-07-12), 403
   moonshot: byCode('spent', 'exceeded_current_quota_error'),
@@ -129,7 +129,7 @@ export const refusals = {
       /^Invocation of model ID \S+ with on-demand throughput isn\Wt supported\. .* profile that contains this model\.?$/,
     ),
     byText('denied', [400], /^The provided model identifier is invalid\.$/),
-    // anthropic-on-aws#251 (2026-07-17): 403, also without the name of the exception
+    // anthropic-on-aws#251 (2026-07-17): the status is 403. Some answers do not name the exception of AWS.
     byText(
       'denied',
       [400, 403],

@@ -15,7 +15,7 @@ type OlderCheck = {
 
 type Found = NonNullable<Awaited<ReturnType<typeof lookForNewer>>>
 
-/** Features of a store that the older release ignores. Each has a function that counts uses, and the consequence. */
+/** Features of a store that the older release ignores. Each has a function that counts its uses, and a warning text. */
 const ignored: readonly (readonly [count: (found: Found) => number, text: string])[] = [
   [({ foreignKeys }) => foreignKeys, 'keys of another gateway get 401 there'],
   [({ plans }) => plans, 'accounts with a plan pay the plain prices there'],

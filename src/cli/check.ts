@@ -7,7 +7,7 @@ import { clearProgress, formatTable, print, showProgress, withoutSecretsIn } fro
 
 type CheckOptions = GlobalOptions & { for?: OlderRelease; online?: true; everyModel?: true; timeout: number }
 
-/** Adds `check`, which reports mistakes in the configuration, and with `--online` upstreams that do not work. */
+/** Adds `check`, which reports mistakes in the configuration. `--online` also reports broken upstreams. */
 export function addCheckCommand(program: Command): void {
   program
     .command('check')

@@ -31,7 +31,7 @@ const program = new Command('triwire')
   })
   .showHelpAfterError('Run with --help to see what there is.')
   .exitOverride()
-  // Until here, signals wait for the handlers of a server. For other commands, they act again as in any program.
+  // Until here, signals wait for the handlers of a server. For any other command, signals now act as usual.
   .hook('preAction', (_, action) => {
     if (action.name() !== 'serve') releaseSignals()
   })

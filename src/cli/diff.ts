@@ -38,8 +38,9 @@ function compareLines(left: readonly string[], right: readonly string[]): string
 }
 
 /**
- * Finds the last change of the best path to a diagonal. `isNew`: a line is added. `i`: the left position afterwards.
- * @param before the furthest positions after one change less
+ * Finds the last change on the best path to a diagonal. `isNew`: whether the change adds a line. If not, it removes a
+ * line. `i`: the position on the left after the change.
+ * @param before the furthest positions that can be reached with one change fewer
  */
 function stepOf(before: Int32Array, changes: number, diagonal: number): { isNew: boolean; i: number } {
   const [added, removed] = [before[diagonal + changes + 1]!, before[diagonal + changes - 1]!]

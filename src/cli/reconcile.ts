@@ -12,7 +12,7 @@ type ReconcileFlags = {
   log?: string[]
 }
 
-/** How long before and after an export entries are read too, in ms. Debits and refunds may be late. */
+/** Entries are also read for these times before and after an export, in ms, because debits and refunds may be late. */
 const readMs = { before: 86_400_000, after: 7 * 86_400_000 }
 
 /** Matches the upstreams that belong to a provider, by their names, if the person names no upstreams. */

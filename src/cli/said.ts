@@ -18,7 +18,7 @@ type PrintRule = {
   text(answer: never): string
   /** The error text if stdout cannot be written, for an answer that is shown only once. */
   lost?(answer: never): string
-  /** A note for a command that created nothing, because the object exists already. */
+  /** A note for the case that the command created nothing, because the object exists already. */
   again?: string
 }
 

@@ -6,7 +6,7 @@ export type AwsCredentials = { id: string; secret: string; token?: string }
 /** The scope of a signature, without its day, which is the day of the signing. */
 export type SigningPlace = { region: string; service: string }
 
-/** A request as it is sent. `path` has its query and is percent-encoded. In `headers`, each value follows its name. */
+/** A request as it is sent. `path` includes the query, percent-encoded. `headers` has names and values in turn. */
 export type SignableRequest = {
   method: string
   /** The host, with its port if that is not the usual one. */

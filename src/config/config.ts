@@ -19,7 +19,7 @@ export { type Address, Secret } from './values.ts'
 /** An account of the operator at a provider, with which the gateway pays. It is not an account of a client. */
 export type UpstreamAccount = {
   name: string
-  /** Wrapped, so that no log line can contain the key. Empty if a command or a cloud supplies the key. */
+  /** The key, wrapped so that no log line can contain it. Empty if a command or a cloud supplies the key. */
   key: Secret
   /** The source of a key that the configuration does not contain. */
   renewal?: KeyRenewal
@@ -85,7 +85,7 @@ export type Upstream = {
   accounts: readonly UpstreamAccount[]
   /** The spelling of the version and beta headers of the messages wire (ruling N3). */
   messagesHeaders: 'anthropic' | 'msgwire'
-  /** Headers that are sent with every request. Their names are in lower case. */
+  /** Headers that are sent with every request to the upstream. Their names are in lower case. */
   headers: ReadonlyMap<string, string>
   /** Whether a connection serves more than one request (ruling Y14). */
   reuses: boolean
@@ -168,7 +168,7 @@ export type Config = {
   headers: { balance: boolean }
   metrics: { token: Secret | undefined; accounts: boolean; keys: boolean }
   telemetry: {
-    /** The collector of each signal. Undefined: nothing is sent. */
+    /** The collector that receives the traces, or the metrics. If undefined, nothing is sent. */
     traces: OtlpTarget | undefined
     metrics: OtlpTarget | undefined
     spansEveryMs: number

@@ -98,7 +98,7 @@ export function readDocument(source: string, env: NodeJS.ProcessEnv, standIn: St
  */
 const bareReference = /[{[,].*:\s*\$\{|[[,]\s*\$\{/
 
-/** Describes the first YAML error as the end of a sentence. It quotes nothing, because a value may be a key. */
+/** Describes the first YAML error as the end of a sentence. No value is quoted, because a value may be a secret key. */
 function explainSyntax({ code, message }: YAMLParseError, line: string): string {
   if (code === 'MULTIPLE_DOCS') return 'holds more than one document here: take out the line `---`, or what follows it'
   const text = message.split('\n')[0]!.replace(/(: ".*| at line \d+, column \d+:)$/, '')

@@ -71,7 +71,7 @@ export function proxyMistake(value: string): string | undefined {
   return 'must be http://host:port or https://host:port, with user:password@ before the host where the proxy wants them'
 }
 
-/** Adds the scheme `http` if there is none, because variables often lack it. */
+/** Adds the scheme `http` to a proxy without a scheme. Environment variables often lack the scheme. */
 export function parseProxy(value: string): string {
   return value.includes('://') ? value : `http://${value}`
 }

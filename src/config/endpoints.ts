@@ -1,6 +1,6 @@
 import { type ModelWire, modelWireNames, wirePlaces } from '../catalog/wire-names.ts'
 
-/** The paths of requests to an upstream with their query, by wire. Each begins at the root of the host. */
+/** For each wire, the paths of requests to an upstream. A path begins at the host's root and includes the query. */
 export type Endpoints = Readonly<Record<ModelWire, readonly [path: string, streamPath: string]>>
 
 /** One path for all requests of a wire, or one path for JSON answers and one for streams. */
@@ -51,7 +51,10 @@ export function isTakenAsItStands(wire: ModelWire, path: string): boolean {
   return !keepsVersion && path !== '' && !/\/v\d/.test(path)
 }
 
-/** Returns the end of a path if that end is the path of a wire, with or without its version. */
+/**
+ * Returns the wire's path with which a path ends, with or without its version (such as `/v1`). Undefined if the path
+ * does not end with the path of a wire.
+ */
 export function wireEndOf(path: string): string | undefined {
   const ends = Object.values(wirePlaces).flatMap(({ path: own }) => [own, own.slice(versionOf(own).length)])
   return ends.find((end) => path.endsWith(end))

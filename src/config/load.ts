@@ -132,7 +132,7 @@ export function findProblems(
 }
 
 /**
- * Returns the path that `loadConfig` reads, so that a command can write the file. It may not exist yet.
+ * Returns the path that `loadConfig` reads, so that a command can write the file. The file may not exist yet.
  * @throws ConfigError if the configuration is in a variable
  */
 export function configFile(options: ConfigOptions, env: NodeJS.ProcessEnv = process.env, cwd = process.cwd()): string {
@@ -234,7 +234,9 @@ const keyPlaces: readonly SecretPlace[] = [
 
 const storePlaces: readonly SecretPlace[] = [[/^(?:store|state_dir)$/, 'unset']]
 
-/** Returns a stand-in for an unset variable that is not needed. @param isWhole whether it is the whole value */
+/**
+ * Returns a stand-in for an unset variable that is not needed. @param isWhole whether the variable is the whole value
+ */
 function standInFor(
   { isWithoutKeys, isWithoutStore }: ConfigOptions,
   path: string,

@@ -88,7 +88,10 @@ function* figureMistakes(model: unknown, path: PropertyKey[]): Mistakes {
   }
 }
 
-/** Finds missing prices. A list of prices (not a factor) must have each kind of price that its base row has. */
+/**
+ * Finds missing prices. A band, tier or geography may have its own prices instead of a factor. Then it needs its own
+ * price of each kind that the row has.
+ */
 function* writtenMistakes(base: Record<string, unknown>, written: unknown, at: PropertyKey[]): Mistakes {
   const own = asObject(written) ?? {}
   for (const kind of [...kinds, 'steps']) {

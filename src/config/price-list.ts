@@ -237,7 +237,7 @@ const [searchedFromMs, searchedDays] = [Date.UTC(2026, 0, 1), 731]
  */
 function overlaps(one: Band, other: Band, a: BandEntry, b: BandEntry, calendars: Calendars): boolean {
   const isOneZone = isSameZone(zoneOf(a, calendars), zoneOf(b, calendars))
-  // Days off are ignored. After the last day off of a calendar, its bands apply on all days, and must not overlap then.
+  // Days off are ignored. After a calendar's last day off, its bands apply on all days, and must still not overlap.
   const [first, second] = [one, other].map(
     (band): Band => ({ ...band, daysOff: new Set(), ...(isOneZone && { offsetAt: () => 0 }) }),
   ) as [Band, Band]
@@ -262,7 +262,7 @@ function readBand(entry: BandEntry, calendars: Calendars): Band {
   }
 }
 
-/** A factor in units of 10⁻⁹, or prices that replace the result of all changes before them. */
+/** A factor in units of 10⁻⁹, or new prices. New prices replace the result of all earlier modifiers. */
 type Modifier = { path: PropertyKey[]; change: bigint | WrittenRates }
 
 /** Makes the prices of a row for each band, tier and geography. Reports a factor that gives no exact price. */

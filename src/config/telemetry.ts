@@ -74,7 +74,7 @@ function readTarget(signal: Signal, reader: Reader): OtlpTarget | undefined {
   return { url, headers, timeoutMs: readCount(reader, `OTEL_EXPORTER_OTLP_${limit}`, timeoutMs) }
 }
 
-/** Returns the endpoint that the variables set. */
+/** Returns the endpoint that environment variables set for a signal. */
 function readEndpoint(signal: Signal, { env, warn }: Reader): string | undefined {
   const upper = signal.toUpperCase()
   const [own, shared] = [`OTEL_EXPORTER_OTLP_${upper}_ENDPOINT`, 'OTEL_EXPORTER_OTLP_ENDPOINT']

@@ -25,7 +25,7 @@ type ConfigWarning = { path: PropertyKey[]; message: string }
  * Finds valid settings that may harm the operator. They are reported by `check`, at the start of a server and at a
  * reload.
  * @param certificates PEM texts, by the key that names the file
- * @returns sentences that name the key and the cure, without values
+ * @returns sentences that name the key and what to change, without values
  */
 export function findWarnings(
   file: ConfigFile,

@@ -84,7 +84,7 @@ export async function enter(admission: Admission, key: ApiKey): Promise<Entered>
 }
 
 /**
- * Returns the error that the client gets if `error` was thrown after `enter`. Some stores decide about credit and
+ * Returns the error that the client gets if `error` was thrown after `enter`. Some stores check the credit and the rate
  * window only after the body was read. Such a store is asked now, because its refusal takes precedence over a fault of
  * the body (ruling R1).
  */

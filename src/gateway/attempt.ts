@@ -30,8 +30,8 @@ const lingerMs = 1_000
 /** Receives the events of an attempt. No event follows `onWhole` or `onFailure`. */
 export interface AttemptListener {
   /**
-   * Called when a success status came. If the first event is an error or refuses sealed items, another attempt may
-   * follow (ruling U13).
+   * Called when a success status came. Another attempt may still follow (ruling U13). It follows if the first event is
+   * an error, or refuses sealed parts of the history.
    */
   onAnswer(): void
   /**
@@ -193,7 +193,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     this.#contain(() => this.#takeError(fault))
   }
 
-  /** Checks whether the upstream has been silent, or this attempt has lingered, for too long. @param nowMs monotonic */
+  /** Abandons an attempt that lingers for too long. Otherwise checks the upstream's silence. @param nowMs monotonic */
   tick(nowMs: number): void {
     if (this.#state === 'lingering') {
       if (nowMs - this.#lingersSinceMs >= lingerMs) this.abandon()
@@ -218,7 +218,8 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   }
 
   /**
-   * Resumes a stream that is paused because it brought more bytes than its share. Enough turns must have passed since.
+   * Resumes a stream that is paused because it brought more bytes than its share, if enough turns have passed since
+   * then.
    * @returns false if the stream must still wait
    */
   letOn(): boolean {

@@ -64,7 +64,7 @@ export class Attempts {
   /** The refusal by the current entry of a chain. Set if the request fits no target of this entry. */
   #refusal: GatewayError | undefined
 
-  /** @param asking is kept only while the request may have to be sent */
+  /** @param asking makes the requests of the attempts. It is freed when no other attempt can follow. */
   constructor(parts: AttemptsParts, asking: UpstreamRequests, listener: AttemptListener) {
     this.#parts = parts
     this.#listener = listener
@@ -307,8 +307,8 @@ export class Attempts {
         this.#failover.skip()
       }
     }
-    // Another target may fit the request, although that target cannot be tried now. Then the failure of that target is
-    // reported instead of this refusal (ruling U2).
+    // This refusal is thrown only if the request fits no target. If a target that cannot be tried now could still fit,
+    // that target's failure is reported instead (ruling U2).
     if (refusal && this.#failover.isPassedOverByAll) throw refusal
     return false
   }
@@ -406,7 +406,7 @@ class Failover {
   attempts = 0
   /** The reason why the last `next` returned undefined. */
   stopped: Stopped | undefined
-  /** The newest attempt, under way or ended, which takes reports of its result. Undefined before the first attempt. */
+  /** Takes the reports about the newest attempt, even after its end. Undefined before the first attempt. */
   stay: Stay | undefined
   /** Whether no other request that was under way at the account has failed before this one. */
   #isFirst = true
@@ -564,7 +564,8 @@ class Failover {
     if (worst) {
       const waits = [worst.failure.retryAfterSeconds, retryAfterSeconds].filter((wait) => wait !== undefined)
       const wait = waits.length === 0 ? undefined : Math.min(...waits)
-      // The client may wait until an account has capacity again (ruling U1). The log keeps the cause of this failure.
+      // The answer says that capacity is missing, so that the client can wait until an account has capacity again (ruling
+      // U1). The log keeps the cause of this failure.
       const verdict = { ...worst.verdict, tell: 'capacity' as const }
       return { ...worst, verdict, failure: { ...worst.failure, retryAfterSeconds: wait } }
     }

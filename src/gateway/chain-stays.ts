@@ -4,7 +4,7 @@ import type { FallbackCause } from '../catalog/model.ts'
 export type PassedOverFor = FallbackCause | 'fit'
 
 /**
- * Remembers conversations that were last answered by a chain's second or later entry. Only their keys are kept.
+ * Remembers the conversations that a chain's second or later entry answered last, by their keys, without their text.
  */
 export class ChainStays {
   readonly #kept = new Map<string, Stay & { untilMs: number }>()

@@ -56,7 +56,7 @@ export class ChainWalk {
     return this.#further.length
   }
 
-  /** The estimated cost of the request at the dearest of the further entries; 0 if there are none. */
+  /** The estimated cost of the request at the dearest of the entries that may still be tried; 0 if no entry is left. */
   get dearestNanos(): bigint {
     return this.#further.reduce((most, { holdNanos }) => (holdNanos > most ? holdNanos : most), 0n)
   }
@@ -88,8 +88,8 @@ export class ChainWalk {
   }
 
   /**
-   * Notes that an entry has begun to answer. If this is a later entry of the chain, the conversation stays with it for
-   * a while.
+   * Notes that an entry of the chain has begun to answer. If it is not the first entry, later requests of the
+   * conversation go to the same entry for a while.
    */
   answered({ entryId, profile }: Model): void {
     const { fellBack } = this.#record
@@ -130,8 +130,8 @@ export function causeOf({ failure, verdict }: Failed, hadHead: boolean): Fallbac
   const { fault } = failure
   if (tell === 'rejected') return readOverLong(fault.text, fault.code) && 'over_long'
   const isSilent = failure.cause === 'upstream_stall' && !hadHead
-  // `elsewhere` is `any` if an idle connection was closed while the request was sent. If this entry has no attempt
-  // left, the next entry is asked.
+  // `elsewhere` is `any` if an idle connection was closed while the request was sent. The next entry is then asked too,
+  // if this entry has no attempt left.
   return elsewhere !== 'nobody' || alarm === 'upstream_model_not_found' || isSilent ? 'unavailable' : undefined
 }
 
@@ -187,7 +187,8 @@ export function openChain(parts: ChainParts): { first: AskedChoice; walk: ChainW
       passed.push({ model, cause: 'fit' })
     }
   }
-  // The estimate may be too high. So an entry whose window seems too small is asked if no other entry fits.
+  // The estimate may be too high. So if no other entry fits, an entry is used although its context window seems too
+  // small.
   if (fitting.length === 0 && narrow) fitting.push(narrow)
   if (fitting.length === 0) throw refusal!
   const borne = chain.when.has('budget') ? withinBudget(fitting, parts.leftNanos, passed) : fitting

@@ -250,7 +250,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     }
   }
 
-  /** Sends the head of a stream in time, and keep-alives after it (ruling U4). */
+  /** Sends a stream's head if it is still held after `commitMs`, and keep-alives after the head (ruling U4). */
   #breakSilence(nowMs: number): void {
     const relay = this.#relay
     if (relay === undefined) return
@@ -260,7 +260,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     else if (this.#state === 'open' && nowMs - this.#lastWriteMs >= pingMs) this.#write(relay, relay.keepAlive())
   }
 
-  /** Handles text of a stream. Text is kept until some of it is visible to the client, and then written as it comes. */
+  /** Handles text of a stream. All text waits until some of it is visible to the client. Later text is sent at once. */
   #show(text: string, isVisible: boolean): void {
     // After the client has left, only the usage figures at the end of the answer matter.
     if (this.#isGone()) return
@@ -336,8 +336,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   }
 
   /**
-   * Called when the client is gone. The upstream is read on for its figures, or else the answer so far is billed (C4,
-   * C12).
+   * Called when the client is gone. The upstream is read further for its usage figures, if possible. Otherwise the part
+   * of the answer that has come is billed (C4, C12).
    */
   #depart(end: Exclude<EarlyEnd, 'ok'>): void {
     this.record.outcome = end

@@ -71,7 +71,7 @@ function markRuns(text: string, body: string, reading: Reading, isEcho: Uint8Arr
     else runs.set(hash, [start])
     isKnown[hash >>> 16] = 1
   }
-  // The last 32 characters that were read.
+  // The 32 characters that were read most recently.
   const ring = new Uint16Array(32)
   let [hash, count, wasControl] = [0, 0, false]
   for (let at = 0; at < body.length; ) {

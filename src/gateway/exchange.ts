@@ -66,8 +66,8 @@ export type Exchange = Outgoing & {
   bounds: UsageBounds
   losses: readonly Loss[]
   /**
-   * Whether the request can write into its provider's cache, and whether for a short or a long time. The value is also
-   * `none` if cache writes cost no more than plain input.
+   * Whether the request can write to its provider's cache, and whether the provider keeps the new entries for a short
+   * or a long time. The value is also `none` if cache writes cost no more than plain input.
    */
   cacheWrites: CacheWrites
   /** The estimated input tokens of the whole request. */
@@ -152,7 +152,7 @@ export class Outgoing {
     return this.#body && this.#sealing?.lastIn(this.#body)
   }
 
-  /** Whether the body contains a text as a whole JSON string; false after `forget` (ruling U9). */
+  /** Whether the body contains the text as a whole JSON string, between quotes; false after `forget` (ruling U9). */
   holds(text: string): boolean {
     return this.#body?.includes(`"${text}"`) ?? false
   }
@@ -282,7 +282,7 @@ function cacheWritesOf(model: Model, body: ClientBody, isMarked: () => boolean, 
   return isHidden || body.holdsString('1h') || body.holdsString('12h') ? 'long' : 'short'
 }
 
-/** Returns a test for cache marks in the body. @param bytes the client's body as it is sent */
+/** Returns a function that tells whether the body has cache marks. @param bytes the client's body as it is sent */
 function isMarked({ profile }: Model, body: ClientBody, bytes: Buffer): () => boolean {
   return () =>
     body.holdsString('cache_control') || (profile.messages.autoCacheSameWire && bytes.includes('"cache_control"'))
@@ -405,7 +405,10 @@ function openLast(bytes: Buffer, unseal: DecodeContext['unseal']): DecodeContext
   }
 }
 
-/** Counts the beginnings of envelopes. Other text may look like a beginning; then fewer envelopes are opened. */
+/**
+ * Counts the places where an envelope seems to begin. Other text may look like such a beginning. In that case, fewer
+ * envelopes are opened.
+ */
 function countEnvelopes(bytes: Buffer): number {
   let count = 0
   for (let at = bytes.indexOf(envelopeStart); at >= 0; at = bytes.indexOf(envelopeStart, at + 1)) count++

@@ -41,8 +41,7 @@ export type Gateway = {
   /** Attempts whose answer is complete, but whose upstream has not closed yet. The ticker ends them. */
   lingering: Roster<Ticking & Listed & { readonly isLingering: boolean }>
   /**
-   * Limits the requests that are over for their client while the upstream is still read for its usage (rulings C4,
-   * C12).
+   * Limits how many answers are still read for their usage, although they are over for their client (rulings C4, C12).
    */
   readers: Readers
   /** The memory that request bodies hold, and how much is left for more (ruling R18). */
@@ -63,7 +62,10 @@ export type Gateway = {
   reportBug(bug: Error, requestId?: string): void
   /** Begins a digest that finds similar requests of one account (ruling Y24). All replicas compute the same result. */
   openDigest(accountId: string): RunningDigest
-  /** Scopes a conversation key to an account. The result goes upstream, and picks the upstream account (ruling P6). */
+  /**
+   * Makes a key from a conversation's key and its account. The new key is sent upstream, and also determines the
+   * upstream account (ruling P6).
+   */
   scopeKey(accountId: string, key: string): string
 }
 

@@ -96,8 +96,8 @@ async function walk(
 const noDigest = 'no key'
 
 /**
- * Runs a request from the playground. An operator sends it on behalf of an account, without a key. An owner sends it
- * with their key. It is then handled like any other request.
+ * Runs a request from the playground. An operator sends the request on behalf of an account, without a key. An owner
+ * sends it with their key. The gateway then handles the request like any other request.
  * @param keyDigest the digest of the owner's key
  * @throws GatewayError
  */
@@ -150,7 +150,7 @@ function makeWay(): GatewayError {
 }
 
 export type ReadRequestParts = {
-  /** A rehearsal (rehearse.ts) has no payer and asks no upstream. So it lacks the parts that pay and remember. */
+  /** A rehearsal (rehearse.ts) lacks the parts that pay and remember, because nobody pays and no upstream is asked. */
   gateway: Pick<Gateway, 'sealer' | 'nowMs' | 'scopeKey'> & Partial<Pick<Gateway, 'stays' | 'admission' | 'openDigest'>>
   config: Pick<Config, 'catalog' | 'labels' | 'billing'>
   call: Pick<Call, 'wire' | 'requestId' | 'header'>
@@ -158,7 +158,7 @@ export type ReadRequestParts = {
   accountId: string
   /** The limits of the client's key; undefined if it has none. */
   bounds?: (Pick<KeyBounds, 'models' | 'person' | 'labels' | 'mayChoose'> & Partial<LiveBounds>) | undefined
-  /** The limits of the key's person (ruling Y20). */
+  /** The limits of the person to whom the key belongs (ruling Y20). */
   personBounds?: LiveBounds | undefined
   plan?: string | undefined
   /** Counts the upstream accounts that serve the customer; undefined in a rehearsal, which chooses no account. */

@@ -8,9 +8,9 @@ import type { Gateway, Snapshot } from './gateway.ts'
 import { type Evidence, evidenceOf } from './settle.ts'
 
 /*
- * An answer may be over for its client and not yet at its upstream (rulings C4, C12). That happens if we end it at a
- * stop sequence, or if the client leaves. This module decides whether the upstream is read further, for how long, and
- * which of its figures count. Other modules do the reading, and decide what the client gets.
+ * An answer can be over for the client while the upstream still sends it (rulings C4, C12). That happens if we end the
+ * answer at a stop sequence, or if the client leaves. This module decides whether the upstream is read further, for how
+ * long, and which of its figures count. Other modules do the reading, and decide what the client gets.
  */
 
 /** The longest wait for figures after we have ended an answer at a stop sequence, in ms (ruling C12). */

@@ -56,7 +56,7 @@ export type CallRecord = {
   id: string
   /** Undefined if the caller sent no trace and the gateway exports no traces. */
   trace?: Trace
-  /** The start by the wall clock. Someone may set that clock while the request runs. */
+  /** The start of the request by the wall clock. This clock may be changed while the request runs. */
   startedMs: number
   /** The start by the monotonic clock. The times of `tries` are counted from this start. */
   beganMs?: number
@@ -74,7 +74,7 @@ export type CallRecord = {
   keyLabel?: string
   /** The limits of a key that is narrower than its account (ruling R15). */
   bounds?: LiveBounds
-  /** The limits of the key's person, over all their keys (ruling Y20). */
+  /** The limits of the person who has the key. They apply to all keys of the person together (ruling Y20). */
   personBounds?: LiveBounds
   /** The id of the key's person, and the labels of the request as its ledger entry has them (ruling Y21). */
   personId?: string
@@ -85,7 +85,7 @@ export type CallRecord = {
   alias?: string
   /** The entry that a chain passed over first, and why (ruling Y23). */
   fellBack?: Pick<ChainHop, 'from' | 'cause'>
-  /** Each hop of a chain; undefined unless the request named a chain. */
+  /** The hops of a fallback chain, from one entry to a later one; undefined unless the request named a chain. */
   hops?: ChainHop[]
   modelWire?: ModelWire
   stream?: boolean
@@ -107,7 +107,7 @@ export type CallRecord = {
   status?: number
   /** The code of the error that the client got, or of a fault in a started stream. */
   code?: string
-  /** If several reasons share one code: the reason, as one of our fixed words (`ErrorDetail`). */
+  /** The reason, as one of our fixed words (`ErrorDetail`). Set if the error code alone does not show the reason. */
   reason?: string
   /** The message and the field of the error that the client got. Neither of them is ever logged. */
   message?: string
@@ -154,7 +154,7 @@ export function contain(
   })
 }
 
-/** The calls into tracing while a request runs. Spans are exported only when it is over. */
+/** The functions of tracing that a running request calls. The spans of a request are exported only when it is over. */
 export interface Tracing {
   /**
    * Called when a request begins. @param traceparent the caller's header @returns undefined if nothing is to be kept

@@ -25,7 +25,7 @@ const ownPaths = clientWires.flatMap(({ client: { path, counter } }) => (counter
 type RefuseParts = { flow: Flow; snapshot: Snapshot; model: Model; exchange: Exchange }
 
 /**
- * Makes the client's error for a failed request. The snapshot and the exchange tell which words must not be in it.
+ * Makes the client's error for a failed request. The snapshot and the exchange tell which words the error must hide.
  * @param target the target of the attempt that failed; undefined if there was no attempt
  */
 export function refuse(

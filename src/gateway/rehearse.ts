@@ -29,7 +29,7 @@ type Rehearsal = {
   scopeKey: ReadRequestParts['gateway']['scopeKey']
   /** The name of the model's upstream to use; undefined for the first. */
   upstream: string | undefined
-  /** The upstream's answer to play; undefined to look only at the request. */
+  /** The upstream answer to use in the rehearsal. If undefined, the rehearsal ends with the request. */
   answer: PlayedAnswer | undefined
   /** Unix milliseconds. */
   nowMs: () => number
@@ -156,7 +156,10 @@ function narrow({ config, upstream: name }: Rehearsal, model: Model): { config: 
   return { config: { ...config, upstreams }, model: { ...model, routes: [route] } }
 }
 
-/** Returns a key that is sent empty. The real key is in `known`, so that an answer that repeats it is scrubbed. */
+/**
+ * Returns the key for a rehearsal. The request gets an empty key. The real key is in `known`, so it is removed from an
+ * answer that repeats it.
+ */
 function keyOf({ key }: UpstreamAccount): LiveKey {
   return { value: '', version: 0, known: [key.reveal()], doubt() {} }
 }

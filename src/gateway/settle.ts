@@ -31,7 +31,7 @@ export type Evidence = {
   isWaived: boolean
 }
 
-/** Takes the report and the estimate from an answer, which may be complete or not. */
+/** Takes the usage report and the function that estimates the output from an answer. The answer can be incomplete. */
 export function evidenceOf(
   answer: Pick<Evidence, 'report' | 'estimateOutput'>,
 ): Pick<Evidence, 'report' | 'estimateOutput'> {
@@ -64,7 +64,7 @@ type AnsweringAttempt = { target: Pick<Target, 'model'>; tier?: string | undefin
 /**
  * Computes the bill from the evidence (rulings C1, C3, C6).
  * @param answered the target that answered, and the tier in the head of its answer. This tier takes precedence over a
- *   tier in the body (Y17). The target has its own name for the model (ruling Y13)
+ *   tier in the body (Y17). The target also has the upstream's name for the model (ruling Y13)
  * @param at the moment that chooses among the prices of a list, in Unix milliseconds (ruling C11)
  */
 export function weigh(

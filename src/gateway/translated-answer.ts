@@ -66,7 +66,7 @@ abstract class TranslatedAnswer {
   /** Handles events of the model. @returns the text that the client gets for them now */
   protected abstract show(events: Iterable<AnswerEvent>): string
 
-  /** Ends an answer that is larger than we keep (B10). @returns the text that the client gets for it */
+  /** Ends an answer that is larger than we keep (B10). @returns the text that the client gets instead */
   protected abstract giveUp(): string
 
   /** The usage that the model has reported so far, with the models and the service that it named. */
@@ -147,7 +147,7 @@ abstract class TranslatedAnswer {
   }
 }
 
-/** A translated answer for a client that wants a stream. The last event waits for the bill, which it shows. */
+/** A translated answer for a client that wants a stream. The last event has the usage, so it waits for the bill. */
 export class TranslatedStream extends TranslatedAnswer implements StreamRelay {
   readonly encoding = 'utf8'
   hasShown = false

@@ -67,7 +67,10 @@ type TidySources = {
  * @returns a function that stops it
  */
 export function tidyWhenIdle({ readRss, readBusy, collect, every }: TidySources = ofThisProcess()): () => void {
-  /** For each row of `worthwhile`: the least memory in use since the last collection by this row or a later row. */
+  /**
+   * The least memory in use since the last collection, for each row of `worthwhile`. A collection that a row triggers
+   * counts for this row and all rows before it.
+   */
   const floors = worthwhile.map(() => Number.POSITIVE_INFINITY)
   let looks = 0
   return every(everyMs, () => {

@@ -61,7 +61,7 @@ export function missingDescriptors(
 }
 
 /**
- * Reads the limit of descriptors. At its start, Node raises the limit to the hard limit.
+ * Reads the soft limit of open descriptors. At its start, Node raises this limit to the hard limit.
  * @returns undefined if there is no limit, or if it is unknown
  */
 function readDescriptorLimit(): number | undefined {

@@ -3,10 +3,10 @@ import { getHeapStatistics } from 'node:v8'
 import { readRss } from './collector.ts'
 import { every } from './timers.ts'
 
-/** The process is overloaded if the event loop is at least this late for at least this time (reliability §7). */
+/** The process is overloaded if the event loop is late by `lagMaxMs` for at least `lagForMs` (reliability §7). */
 const lagMaxMs = 200
 const lagForMs = 5_000
-/** Clients notice if the event loop is this late in one check. Then free requests wait for paid ones (ruling R18). */
+/** If the event loop is this late in one check, in ms, free requests wait for paid requests (ruling R18). */
 const strainMs = 50
 const heapShareMax = 0.85
 /** Above this share of its memory limit, the process refuses new requests. Memory outside the heap counts too (B10). */

@@ -33,7 +33,7 @@ export function readSealKey(configured: Secret | undefined, store: StorePlace): 
   return createHash('sha256').update(text).digest()
 }
 
-/** Returns the path of the key file. If an earlier release put the file beside a link to the store, it stays there. */
+/** Returns the path of the key file. A file that an earlier release put beside a link to the store stays there. */
 function findSealFile(storePath: string): string {
   const [given, real] = [`${storePath}.seal`, `${realPath(storePath)}.seal`]
   return !existsSync(real) && existsSync(given) ? given : real

@@ -143,7 +143,7 @@ export type Unwanted = { pause(): void; resume(): void }
 const bytesPerTurn = 524_288
 /** The most requests to resume in one turn. With up to 64 KiB from each before its next pause, they fill a turn. */
 const requestsPerTurn = 8
-/** The pause between two turns of discarding, in ms. Other work runs meanwhile. It still allows 0.25 GB per second. */
+/** The pause between two turns of discarding, in ms, for other work. Discarding still reaches 0.25 GB per second. */
 const pauseMs = 2
 
 /**

@@ -53,7 +53,7 @@ export class Connection implements ExchangeHost {
   /** The time in seconds, by the host's clock, at which the connection became idle or the current head began. */
   #since: number
   #isHeadBegun = true
-  /** How many requests in a row were sent ahead (before the previous answer) and were answered without a pause. */
+  /** How many requests in a row came before the previous answer was sent, and were answered without a pause. */
   #inARow = 0
   #leaving: NodeJS.Timeout | undefined
 

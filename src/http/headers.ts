@@ -51,7 +51,7 @@ export function spendLines({ share, resetsMs }: PersonSpend): string {
     .join('')
 }
 
-/** The header with the answering model of a chain (ruling Y23), for clients that do not read the body. */
+/** The header that names the answering model of a chain (ruling Y23), for clients that do not read the body. */
 export function answeredByLine({ hops, model = '' }: Pick<CallRecord, 'hops' | 'model'>): string {
   return hops === undefined
     ? ''

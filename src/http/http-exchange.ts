@@ -17,7 +17,7 @@ export interface ListenerTerms {
 export interface ExchangeHost {
   readonly socket: Socket
   readonly host: ListenerTerms
-  /** Called when the system has taken the whole answer. */
+  /** Called when the operating system has taken the whole answer. */
   answered(exchange: HttpExchange): void
 }
 
@@ -182,7 +182,7 @@ export class HttpExchange {
     if (this.isEnded && socket.writableLength === 0) return
     const backlog = new Backlog(socket)
     let takenMs = performance.now()
-    // The socket's own timer cannot be used, because each byte that is read resets it.
+    // The socket's own timer cannot be used, because every byte that the client sends resets it.
     const look = () => {
       const nowMs = performance.now()
       if (backlog.hasShrunk() || socket.writableLength === 0) takenMs = nowMs
@@ -257,7 +257,7 @@ function lengthLine(status: number, bytes: number): string {
 
 let corked: Socket[] = []
 
-/** Sends all pieces of one turn of the event loop together, because each write wakes the process that reads. */
+/** Sends all pieces of one turn of the event loop together. Each separate write would wake the reading process. */
 function corkForTurn(socket: Socket): void {
   socket.cork()
   if (corked.push(socket) === 1) setImmediate(uncorkAll)
@@ -269,7 +269,9 @@ function uncorkAll(): void {
   for (const socket of sockets) socket.uncork()
 }
 
-/** The bytes given to a socket that the system has not taken yet. They shrink if the client reads, however slowly. */
+/**
+ * The bytes that were given to a socket, but not yet taken by the system. They become fewer whenever the client reads.
+ */
 export class Backlog {
   readonly #socket: Socket
   #waiting: readonly number[]
@@ -287,7 +289,7 @@ export class Backlog {
   }
 }
 
-/** The object of `net` below a socket. Node's own timers use it too. For TLS, its `_parent` really writes. */
+/** The object of `net` below a socket, which Node's own timers use too. With TLS, its `_parent` does the writing. */
 type Handle = { writeQueueSize: number; _parent?: Handle }
 
 /**

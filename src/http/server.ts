@@ -11,7 +11,8 @@ import type { HttpExchange } from './http-exchange.ts'
 import { pathOf, plain } from './paths.ts'
 
 /**
- * Limits of a listener (reliability §3). Times are in ms, the first two rounded to whole seconds; sizes are in bytes.
+ * Limits of a listener (reliability §3). Times are in ms, and sizes in bytes. `headersMs` and `keepAliveMs` are rounded
+ * to whole seconds.
  */
 type EdgeLimits = {
   headersMs: number
@@ -63,7 +64,7 @@ type EdgeParts = {
   isDraining?: () => boolean
 }
 
-/** How much longer an idle connection is kept than announced, because a request may be on its way (faults F-C48). */
+/** How much longer an idle connection stays open than the answer says. A late request may come (faults F-C48). */
 const graceSeconds = 1
 
 /**
@@ -292,7 +293,7 @@ class Guests {
     if (answered) answered.destroy()
     else {
       this.#leaving.add(spare)
-      // A request on a new connection may not be read yet. By the end of the next turn, it has been read.
+      // A request on a new connection may still be unread. After two turns of the event loop, it has been read.
       setImmediate(() => setImmediate(() => this.#closeUnread(spare)))
     }
     return true

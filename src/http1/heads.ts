@@ -44,7 +44,7 @@ export class Fields {
     return i < 0 ? undefined : this.#valueAt(i)
   }
 
-  /** Each value of a field. @param name in lower case */
+  /** Returns all values of a field. @param name in lower case */
   all(name: string): string[] {
     const found: string[] = []
     for (let i = this.#find(name, 0); i >= 0; i = this.#find(name, i + 4)) found.push(this.#valueAt(i))
@@ -156,7 +156,7 @@ const requestLine = new RegExp(`^([A-Z-]{1,${methodMax}}) ([/*A-Za-z0-9[][!-~]*)
 /**
  * Reads a request head (RFC 9112 3).
  * @param text Latin-1, up to and including the line end of its last field
- * @returns undefined if it is malformed
+ * @returns undefined if the head is malformed
  */
 export function readRequestHead(text: string): RequestHead | undefined {
   const match = requestLine.exec(text)

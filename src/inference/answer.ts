@@ -91,8 +91,8 @@ export type Fault = {
    */
   threadCode?: string
   /**
-   * Set if `text` is ours because the model's answer could not be read: it was not an answer of the wire, or too
-   * large.
+   * Set if the gateway wrote `text`, because it could not read the model's answer. The answer did not have the form of
+   * the wire (`no_answer`), or was too large (`oversize`).
    */
   unread?: 'no_answer' | 'oversize'
   /** Set if the gateway itself ended the answer. The error then does not blame the model. */

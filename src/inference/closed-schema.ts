@@ -140,7 +140,7 @@ function refersToItself(root: Schema): boolean {
   )
   for (const [name] of definitions) usersOf.set(name, [])
   for (const [name, schema] of definitions) {
-    // Only references to definitions count here. `canClose` judges all others.
+    // Only references to definitions count here. `canClose` judges all other references.
     const refs = [...findRefs(schema)].filter((ref) => usersOf.has(ref))
     left.set(name, refs.length)
     for (const ref of refs) usersOf.get(ref)!.push(name)

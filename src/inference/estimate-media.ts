@@ -61,7 +61,7 @@ export function holdsMedia(body: Buffer): boolean {
  */
 const plainHead = /(?<!\\)"data:(?:image\\?\/|application\\?\/pdf)(?![^,"]{0,200};\s*base64\s*[;,])[^,"]{0,200},/gi
 
-/** A part of every text that `plainHead` matches, found in a third of the time. Most bodies lack this part. */
+/** Matches a part of every head that `plainHead` finds, in a third of the time. Most bodies lack this part. */
 const headPart = /"[Dd][Aa][Tt][Aa]:[IiAa]/
 
 /**

@@ -25,8 +25,8 @@ export const weightUnit = 1024
 export const lengthSlots = 16
 
 /**
- * The kinds of pieces. Each kind has a row of `lengthSlots` weights. The name of a word's row is its letters and the
- * character before it. `Title` is one capital and small letters, `UPPERlower` is several capitals and small letters.
+ * The kinds of pieces. Each kind has a row of `lengthSlots` weights. A word's kind tells its letters and what comes
+ * before it. `Title` is one capital and small letters, `UPPERlower` is several capitals and small letters.
  * `alone` means that neither a blank nor a mark comes before. `sumWeights` computes this row from `lead` and `shape`.
  */
 export const pieceKinds = [
@@ -347,7 +347,7 @@ export function estimateBytesTokens(bytes: Uint8Array, start = 0, end: number = 
 /** Matches the text before an image's data: a data URL's head, or an object with its media type before the data. */
 const imageLead =
   /(?:data:image\\?\/[^,"]{1,200};\s*base64\s*(?:;[^,"]{0,99})?,|"media_type"\s*:\s*"image\\?\/[^"]{1,99}"\s*,(?:[^{}]*,)?\s*"data"\s*:\s*")$/i
-/** The text directly before and after the data of a source, if the member `media_type` follows the data. */
+/** The text directly before and after the data of an image, if the member `media_type` follows the data. */
 const dataLead = /"data"\s*:\s*"$/
 const imageTail = /^"\s*,(?:[^{}]*,)?\s*"media_type"\s*:\s*"image\\?\//i
 const besideBytes = 256
@@ -363,7 +363,7 @@ function isCalledImage(body: Buffer, start: number, end: number): boolean {
   )
 }
 
-/** Finds the run around `at`, from a border or `from` up to the next quote, and estimates its tokens. */
+/** Finds the text around `at`, from the last border (or `from`) to the next quote, and estimates its tokens. */
 function findRun(body: Buffer, at: number, from: number): { start: number; end: number; tokens: number } {
   let start = at
   while (start > from && !isBorder[body[start - 1]!]) start--

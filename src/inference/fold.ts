@@ -11,7 +11,7 @@ export function createFold(): { push(event: AnswerEvent): void; outcome(): Folde
   const blocks: FoldedBlock[] = []
   /** The texts of the open blocks. A plain string could keep in memory the whole chunk that it was read from. */
   const open = new Map<number, KeptText>()
-  /** Calls whose pieces each repeat the piece before and extend it. The value is the last piece of such a call. */
+  /** Calls in which each piece repeats the previous piece and adds to it. The value is the last piece of the call. */
   const repeating = new Map<number, string>()
   let report: UsageReport = {}
   let end: { reason: StopReason; stopSequence?: string } | undefined

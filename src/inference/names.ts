@@ -86,8 +86,8 @@ function isLegal(name: string, lengthMax: number): boolean {
 }
 
 /**
- * Returns the candidate. If the candidate is invalid or taken, returns its valid beginning with enough of its hash to
- * be unique.
+ * Returns the candidate. If the candidate is invalid or taken, its beginning is returned with a part of its hash.
+ * Invalid characters in that beginning are replaced.
  */
 function aliasFor(candidate: string, lengthMax: number, taken: Set<string>): string {
   if (isLegal(candidate, lengthMax) && !taken.has(candidate)) return candidate

@@ -105,7 +105,10 @@ function isOnlyResults(turn: Turn | undefined): boolean {
 
 const noCalls: readonly string[] = []
 
-/** Whether a turn is kept. A user turn without parts separates results from calls. No wire can express it (R-EMPTY). */
+/**
+ * Whether a turn is kept. A user turn without parts is left out, because it separates results from their calls and no
+ * wire can express it (R-EMPTY).
+ */
 function saysSomething(turn: Turn): boolean {
   return turn.by !== 'user' || turn.parts.length > 0
 }

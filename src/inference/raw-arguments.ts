@@ -8,7 +8,7 @@ import { isJsonObject } from '../bytes/scan.ts'
  */
 const rawKey = '_raw_arguments'
 
-/** Converts the JSON of an arguments object to the text of the call's arguments: the raw text, if the object wraps one. */
+/** Converts the JSON of an arguments object to the text of the arguments. A wrapped raw text is unwrapped. */
 export function argumentsOfObject(source: string): string {
   if (!source.includes(rawKey)) return source
   const object = JSON.parse(source) as Record<string, unknown>
@@ -18,8 +18,8 @@ export function argumentsOfObject(source: string): string {
 
 /**
  * Converts the arguments of a call from plain text to the JSON text of an object. A text that is an object stays
- * unchanged; any other text is wrapped. A text that is deeper or larger than a request may be is wrapped too. In the
- * body, it was only a string, so its depth and size were not checked there.
+ * unchanged. Any other text is wrapped. An object that is deeper or larger than a request may be is wrapped too. In the
+ * body, the arguments were only a string, so their depth and size were not checked there.
  */
 export function objectOfArguments(argumentsText: Text): string {
   const text = argumentsText.toString()

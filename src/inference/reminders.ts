@@ -53,7 +53,7 @@ function reminder({ text }: OperatorText): TextPart {
 /** Merges neighbouring turns of the same side, for a wire on which sides must alternate (R-PAIR 2). */
 export function mergeNeighbours(turns: readonly Turn[]): Turn[] {
   const merged: Turn[] = []
-  // The copy that was made last. If the last turn is this copy, further parts are added to it.
+  // The last merged turn that this function made. While it is the last turn, parts are added to it directly.
   let copy: Turn | undefined
   for (const turn of turns) {
     const last = merged.at(-1)

@@ -43,7 +43,10 @@ export type InferenceRequest = {
    * request.
    */
   echo?: string
-  /** Fields that decoding dropped, clamped or rewrote. Names of fields for the log, never content (ruling T9). */
+  /**
+   * The names of the fields that decoding dropped, clamped or rewrote. They are for the log, and never contain content
+   * (ruling T9).
+   */
   losses: Loss[]
 }
 
@@ -140,6 +143,6 @@ export type ReasoningWish = {
    * missing, the model's default level is sent.
    */
   isAsked: boolean
-  /** Whether the client asked for proofs of reasoning that only the provider can read (ruling T7). */
+  /** Whether the client asked for proofs of reasoning, which only the provider can read (ruling T7). */
   wantsSealed: boolean
 }

@@ -130,7 +130,7 @@ export function withoutRootBranches(raw: RawJson): RawJson | undefined {
   const { anyOf: _, oneOf: __, allOf: ___, ...rest } = schema
   // These keywords apply to properties that the schema does not list. A longer list would change their meaning.
   if (properties.size > own.size) for (const key of ['additionalProperties', 'unevaluatedProperties']) delete rest[key]
-  // fromEntries defines its members, so a property called __proto__ stays a property.
+  // `Object.fromEntries` defines properties and assigns none. So a property called `__proto__` stays a property.
   const merged = { ...rest, type: 'object', properties: Object.fromEntries(properties), required: [...required] }
   return { source: JSON.stringify(merged) }
 }
@@ -170,7 +170,7 @@ export function spellOut(raw: RawJson): RawJson {
   return isChanged ? { source: JSON.stringify(root) } : raw
 }
 
-/** The longest chain of references that is followed. Schema generators produce chains of one. */
+/** The longest chain of references that is followed. In schemas of generators, a chain has only one reference. */
 const hopsMax = 8
 
 /**

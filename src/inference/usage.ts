@@ -268,7 +268,7 @@ function believable({ report, isComplete, estimateOutput, bounds }: UsageEvidenc
   return report
 }
 
-/** Whether the reported output is below a quarter of the shown text, so that it does not cover all of it. */
+/** Whether the reported output is below a quarter of the shown text. Such a count does not cover the whole text. */
 function isTooLow(outputTokens: number, { estimateOutput }: UsageEvidence): boolean {
   const believedUpTo = Math.max(shortAnswerTokens, 4 * outputTokens)
   return estimateOutput(believedUpTo) > believedUpTo
@@ -306,7 +306,7 @@ export function weighCalls(
 /** Reads counts from a report and flags implausible values (ruling C6). */
 type CountReader = {
   read(value: unknown): number | undefined
-  /** Returns the report with these counters and the flags. Undefined counters are left out. */
+  /** Returns a report with these counters, and with the flags that were set. Undefined counters are left out. */
   report(counters: Counters): UsageReport
   flag(name: string): void
 }
@@ -359,10 +359,10 @@ type InclusiveUsage = {
 }
 
 /**
- * Converts an inclusive report to disjoint counters. The output is the completion, or the total minus the prompt if
- * that difference is larger. Some servers leave reasoning out of the completion (ruling C6). Without a total, reasoning
- * that exceeds the completion is added to it. A prompt is never empty, so a prompt of 0 tokens means that it was not
- * counted yet.
+ * Converts counters that include one another into disjoint counters. The output is the completion. If the total minus
+ * the prompt is larger, this difference is the output, because some servers leave reasoning out of the completion
+ * (ruling C6). Without a total, reasoning that exceeds the completion is added to the completion. A prompt is never
+ * empty, so a prompt of 0 tokens means that it was not counted yet.
  */
 export function splitInclusive(usage: InclusiveUsage): UsageReport {
   const { read, report, flag } = createCountReader()

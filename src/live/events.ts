@@ -35,7 +35,7 @@ type EventParts = {
   countStreams(): number
   /** The ids of models that fail now. */
   listFailing?(): readonly string[]
-  /** The names of other servers of the store that cannot be reached, so that their events are missing. */
+  /** The names of other servers of this store that cannot be reached. The events of these servers are missing. */
   listUnreached?(): readonly string[]
   reportBug(bug: Error): void
   /** Called when the first reader comes. `onStop` is called when there has been no reader for `warmMs`. */
@@ -246,7 +246,9 @@ export class Events {
     this.#before = new Map()
   }
 
-  /** Formats an event. Its id names the last kept event. Ticks are not kept, and readers resume by the id. */
+  /**
+   * Formats an event. Its id is that of the last kept event, so that a reader can resume after it. Ticks are not kept.
+   */
   #format(event: EventName, data: unknown): string {
     return `id: ${this.#run}-${this.#count}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`
   }

@@ -67,7 +67,7 @@ export function explainDebit(debit: FoundDebit): Explanation {
   return { ...explainRecord(record, 0, debit), attempts: null, losses: null }
 }
 
-/** Reasons of a 429 if the record has none. `upstream`: the model is full. `failed_auth`: too many wrong keys. */
+/** Reasons for a 429 whose record has none. `upstream`: the model is full. `failed_auth`: too many wrong keys. */
 const reasonOfCode: Readonly<Record<string, string>> = {
   rate_limit_exceeded: 'upstream',
   too_many_failed_auth: 'failed_auth',
@@ -79,8 +79,8 @@ function stateOf({ settled, endMs }: Pick<Recent, 'settled' | 'endMs'>): Settlem
 }
 
 /**
- * Explains a try, which is a request to one upstream account. Without a fallback chain, the try has no model. In a
- * chain, a try that names no model had the model of the record.
+ * Explains a try, which is a request to one upstream account. The model of a try is shown only if the request used a
+ * fallback chain. A try without a model of its own used the model of the record.
  */
 function explainTry(tried: Try, record: Pick<CallRecord, 'hops' | 'model'>, clockMs: number) {
   const { upstream, account, why, status, cause, text, startedMs, endMs } = tried
@@ -110,7 +110,7 @@ function pair<Made>(
   return first === undefined && second === undefined ? null : make(first ?? null, second ?? null)
 }
 
-/** Makes the row of a request that is over. @param record its record, or the part of the record that is kept */
+/** Makes the row of a request that is over. @param record the request's record, or the part of it that is kept */
 export function rowOf(record: Omit<Recent, 'tries' | 'losses'>): RequestRow {
   const { usage, accountId, account, keyId, keyPrefix, keyLabel, costNanos } = record
   const { cache_write_1h_tokens: _, ...tokens } = usage ? toTokens(usage) : noTokens

@@ -26,8 +26,8 @@ const [freshMs, patienceMs] = [10_000, 500]
 const weekEveryMs = 300_000
 
 /**
- * The most rows of one statement, and the most statements of one look. In a store with more accounts or keys, each look
- * continues where the last one ended.
+ * The maximum number of rows in one statement, and of statements in one look at the store. If a store has more accounts
+ * or keys, each look continues where the last one ended.
  */
 const [pageMax, pagesMax] = [200, 10]
 
@@ -90,7 +90,7 @@ export class NeedWatch {
     if (this.#parts.isTelling && this.#ageMs() >= lookMs) void this.look()
   }
 
-  /** Lists the present needs. If the store does not answer in time, the facts that were read from it last are used. */
+  /** Lists the present needs. If the store does not answer in time, its facts from an earlier reading are used. */
   async list(): Promise<Need[]> {
     this.#findServices()
     if (this.#ageMs() >= freshMs) await within(this.look(), patienceMs)
@@ -240,8 +240,8 @@ export class NeedWatch {
 }
 
 /**
- * Collects the rows of a long list that meet some conditions. Each look at the store reads the next pages of the list.
- * A row that is read again replaces the row found before.
+ * Collects the rows of a long list that meet a condition, for several conditions (`Kind`). Each call of `go` reads the
+ * next pages of the list. A row that is read again replaces the row found before.
  */
 class Sweep<Row extends { id: string; createdMs?: number | undefined }, Kind extends string> {
   readonly #found: ReadonlyMap<Kind, Map<string, Row>>
@@ -329,7 +329,7 @@ async function readHours(books: Books, calendar: Calendar, nowMs: number): Promi
       ...{ fromMs, spentNanos: costIn(now.total, at), weekAgoNanos: costIn(then.total, at + 1) },
       hasWeekAgo: [0, 1, 2].some((bucket) => costIn(then.total, bucket) > 0n),
     }
-    // The key is looked for only if the spend was unusually high.
+    // The key whose spend grew most is looked for only if the spend was unusually high.
     hours.push({ ...hour, key: isLeap(hour) ? await findLeaper(books, [fromMs, untilMs]) : undefined })
   }
   return hours

@@ -7,7 +7,7 @@ import { type DoorMethod, doorPath, unpack } from './replica-door.ts'
 /** How long another server may take to answer, in ms. It answers from memory, or with one read of the store. */
 const patienceMs = 2_000
 
-/** After a server did not answer, it is not asked for this long, in ms. So operators do not wait for it each time. */
+/** How long a silent server is not asked again, in ms. So operators do not wait for it each time. */
 const restMs = 5_000
 
 type ReachableReplica = { key: string; origin: string }
@@ -40,7 +40,7 @@ export class OtherReplicas {
     this.#parts = parts
   }
 
-  /** The servers that can be asked now. */
+  /** Lists the other servers that can be asked now. */
   async list(): Promise<ReachableReplica[]> {
     const { replicas, key } = this.#parts
     const listed = await replicas.listOthers().catch(() => this.#listed)

@@ -7,7 +7,10 @@ import type { Usage } from '../inference/usage.ts'
  * They contain no text of the client (ruling U5), except text that an error message quotes.
  */
 export type Recent = FinishedRecord & {
-  /** The end of the request in Unix milliseconds. If the clock went back, it is the end of the request before. */
+  /**
+   * The end of the request in Unix milliseconds. If the clock went back, the end of the previous request is used
+   * instead.
+   */
   overMs: number
 }
 
@@ -67,7 +70,7 @@ export function createRecents(options: RecentsOptions = {}): Recents {
   }
 }
 
-/** Returns when a request was over, counted from its start by the wall clock, in Unix milliseconds. */
+/** Returns the end of a request in Unix milliseconds: its start by the wall clock, plus its duration. */
 export function overMsOf({ startedMs, endMs = 0 }: CallRecord): number {
   return Math.round(startedMs + endMs)
 }
@@ -186,7 +189,10 @@ function copyStart(text: string, max: number): string {
   return text.length <= max ? text : Buffer.from(text.slice(0, max)).toString()
 }
 
-/** Estimates a request's bytes, with a margin. Numbers need some 400 bytes; a try or loss needs 100, plus its texts. */
+/**
+ * Estimates the memory for the record of a request in bytes, with a margin. The numbers need some 400 bytes. Each try
+ * and each loss (a changed field) needs 100 bytes, and the bytes of its texts.
+ */
 function sizeOf({ tries = [], flags = [], message = '' }: CallRecord, losses: readonly Loss[] = []): number {
   let bytes = 1_000 + 150 * tries.length + 50 * flags.length + 2 * Math.min(message.length, messageCharactersMax)
   for (const { text } of tries) bytes += 2 * (text?.length ?? 0)

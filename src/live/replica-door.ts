@@ -55,7 +55,7 @@ export function createReplicaDoor({ running, watch, key: own, tokenOf, pass }: R
   }
 }
 
-/** Formats a value as JSON. It may contain maps, sets and bigints. */
+/** Formats a value as JSON. The value may contain maps, sets and bigints, which JSON itself cannot express. */
 function pack(value: unknown): string {
   return JSON.stringify(value, (_, one: unknown) => {
     if (typeof one === 'bigint') return { $nanos: one.toString() }

@@ -25,7 +25,7 @@ export type TranslationOptions = {
   upstream?: string
   /** The model's answer, which is to be translated. @property status 200 by default */
   answer?: { body: Buffer; status?: number }
-  /** Unix milliseconds. */
+  /** Returns the current time in Unix milliseconds. */
   nowMs?: () => number
 }
 

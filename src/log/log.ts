@@ -22,7 +22,7 @@ type LogOptions = {
   level: 'info' | 'error'
   /** Whether to write lines for people instead of JSON. */
   isPretty: boolean
-  /** The file descriptor; stderr by default (ruling X4). */
+  /** The file descriptor to write to; stderr by default (ruling X4). */
   descriptor?: number
   nowMs: () => number
 }
@@ -177,7 +177,8 @@ function createLogSink(descriptor: number, sayDropped: (lines: number) => string
   let isWriting = false
   let dropped = 0
   /**
-   * Whether the last write failed. Then the notice of dropped lines waits for another line, or it would be lost too.
+   * Whether the last write failed. If so, the notice of dropped lines is not written alone, because it would be lost
+   * too. The notice waits for the next line.
    */
   let isFailing = false
   /** Whether the end of the last written line is missing, because the write failed in the middle of it. */

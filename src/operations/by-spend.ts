@@ -24,10 +24,10 @@ type SpendQuery<Row> = {
 }
 
 /**
- * Returns a page of accounts or keys, sorted by what they spent, the largest first. It reads the sums for reports, not
- * the ledger entries.
- * @returns the rows of the page, followed by the first row of the next page if there is one. Also a function that
- * returns the place of a row for the cursor
+ * Returns a page of accounts or keys, sorted by what they spent, the largest first. The figures are the sums for
+ * reports, not the ledger entries.
+ * @returns the rows of the page, and the first row of the next page if there is one. `placeOf` returns the place of a
+ * row for the cursor
  */
 export async function pageBySpend<Row extends { id: string }>(
   { books, beyond, nowMs }: Pick<Context, 'books' | 'beyond' | 'nowMs'>,

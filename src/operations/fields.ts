@@ -340,7 +340,7 @@ export const models = orShape(
 export const rateMax = 1_000_000
 const rateError = `must be a whole number from 1 to ${rateMax}`
 
-/** Requests per minute. */
+/** A field for the most requests per minute. */
 export const rate = z
   .union([z.int().min(1).max(rateMax), z.string().regex(/^(?:[1-9]\d{0,6}|none)$/, { error: rateError })], {
     error: rateError,

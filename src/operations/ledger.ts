@@ -26,7 +26,7 @@ export const filterFields = {
   to: field.dayOrTime.optional().describe('only entries posted before this time'),
 }
 
-/** The command-line options for `filterFields`. There, the day of `--until` is included. */
+/** The command-line options for `filterFields`. On the command line, the day that `--until` names is included. */
 export const filterFlags = {
   options: {
     account: '--account <account>',
@@ -64,7 +64,7 @@ const groupShape = {
   upstream: named,
 }
 
-/** One row of `ledger totals`: the values that it is grouped by, then its sums. */
+/** One row of `ledger totals`. The values by which it is grouped come first, and then its sums. */
 const totalShape = field.named('LedgerTotal', {
   ...groupShape,
   requests: z.number().describe('debits that were not refunded'),

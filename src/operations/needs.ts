@@ -11,7 +11,7 @@ const [hourMs, dayMs] = [3_600_000, 86_400_000]
 
 /** The thresholds of the rules. Amounts are in nano-credits, times in ms. */
 export const needLimits = {
-  /** An account is listed if its credit lasts for less than this, at the rate of the last week. */
+  /** An account is listed if its credit would last for less than this, with the account's spending of the last week. */
   dryMs: 3 * dayMs,
   /**
    * The shortest time over which a rate of spend is computed. One hour of trials in a new account says nothing about
@@ -86,7 +86,7 @@ export type NeedFacts = {
     failures: number
     sinceMs: number
   }[]
-  /** Webhooks that did not accept the last message. `pending` counts messages that will be sent again. */
+  /** Webhooks that did not accept their latest message. `pending` counts messages that will be sent again. */
   webhooks: readonly { url: string; pending: number; sinceMs: number }[]
   ledger: { isWritable: boolean; blockedAccounts: number }
   clock: string | null
@@ -320,7 +320,7 @@ export type Need = {
   command: string
 }
 
-/** Makes the list of needs. The worst lines come first. Equally bad lines are in the order of the rules. */
+/** Makes the list of needs (things to act on). The worst come first, and equally bad ones in the order of the rules. */
 export function listNeeds(facts: NeedFacts): Need[] {
   const lines = needNames.flatMap((rule) => {
     const { find, rest } = rules[rule] as NeedRule

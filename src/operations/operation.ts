@@ -28,7 +28,7 @@ export type Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.
   role: Role
   /** `creates`: returns 201 for a new object, and honours `Idempotency-Key`. `edits`: requires `If-Match`. */
   kind: 'one' | 'list' | 'creates' | 'edits'
-  /** For `creates`: the path of `Location`, below which the new object can be read, such as `/accounts`. */
+  /** Set if the operation creates an object: the path to which its id is added for `Location`, such as `/accounts`. */
   madeAt?: string
   /** The fields of a request, in the path, the query (GET) or the body. Each field accepts its value as a text. */
   input: Input
@@ -262,7 +262,7 @@ type SessionCookie = { token: string; expiresMs: number } | 'ended'
 
 type Method = Operation['method']
 
-/** The defaults of members that an entry of the table may leave out. */
+/** The defaults of the members that an entry in the table of operations can leave out. */
 const usual = { kind: 'one', input: z.strictObject({}), problems: [], cli: [] } as const satisfies Partial<Operation>
 
 type OperationEntry<Input extends z.ZodObject, Output extends z.ZodType> = Omit<
@@ -292,7 +292,7 @@ export async function awayOf(
   return away.length > 0 ? away.map(({ month }) => month) : undefined
 }
 
-/** Makes a page. `rows` must have a row more than the page if there is a next page. */
+/** Makes a page. If there is a next page, `rows` must have at least one row more than `limit`. */
 export function page<Row, T>(
   rows: readonly Row[],
   limit: number,

@@ -82,7 +82,7 @@ export const findOwn: FindScope = async ({ books, who }) => {
   return { accountId: account.id, keyIds: [...new Set([...ofLine, ...(await keysOf(books, account.id, person))])] }
 }
 
-/** Returns the account of a lead, or the keys of one person in it. */
+/** Finds the account that a lead may see. If a person is given, also finds that person's keys in the account. */
 const findLed: FindScope = async ({ books, who }, person) => {
   const { id: accountId } = ownerOf(who).account
   return { accountId, ...(person !== undefined && { keyIds: await keysOf(books, accountId, person) }) }

@@ -206,7 +206,9 @@ async function lastRequests(
   return { rows, end: edge }
 }
 
-/** Finds the last matching requests of the ledger. `edge` is where the search stopped; undefined if nothing is left. */
+/**
+ * Finds the latest matching requests in the ledger. `edge` is where the search stopped; undefined if nothing is left.
+ */
 async function readLedger(
   context: Context,
   filter: RequestFilter,
@@ -255,7 +257,10 @@ function isFurther(place: EntryPlace, startMs: number | undefined): boolean {
   return startMs === undefined || edgeOf(place) + 1 < startMs
 }
 
-/** Returns the latest time `at` that a request can have if its entry comes after this place in the ledger's order. */
+/**
+ * Returns the latest `at` that requests after this place can have. The ledger is read from the newest entry on, and
+ * `at` is later than the posting of an entry by `lateMs` at most.
+ */
 function edgeOf({ postedMs }: EntryPlace): number {
   return postedMs + lateMs
 }

@@ -5,7 +5,10 @@ import { setAt } from '../catalog/price-list.ts'
 import type { RequestRow } from './live-shapes.ts'
 import type { ModelRow } from './shapes.ts'
 
-/* Rows of requests and models, their filter and order. A server needs this module even if no operator uses the API. */
+/*
+ * Rows of requests and models, and how they are selected and sorted. A server needs this module even if no operator
+ * uses the API.
+ */
 
 /** Selects requests that match all given fields. A list matches if it contains the value. */
 export type RequestFilter = {
@@ -48,7 +51,7 @@ export function compareRows(a: RequestRow, b: RequestRow): number {
   return compareText(b.at, a.at) || compareText(b.request_id, a.request_id)
 }
 
-/** Whether a row comes after a place in a list that begins with the latest row. */
+/** Whether a row comes after the given place in a list. Lists begin with the latest row. */
 export function isBeyond(row: RequestRow, { atMs, id }: RequestPlace): boolean {
   const ms = Date.parse(row.at)
   return ms < atMs || (ms === atMs && row.request_id < id)

@@ -178,7 +178,10 @@ export const runningOperations = [
   ),
 ]
 
-/** The operations on webhooks. They are a list of their own, because `table.ts` puts them after those on requests. */
+/**
+ * The operations on webhooks. The list is separate, because `table.ts` puts these operations after the operations on
+ * requests.
+ */
 export const webhookOperations = [
   operation({
     id: 'webhook.list',

@@ -124,7 +124,10 @@ async function openTable({ books, nowMs }: Context, input: TableInput): Promise<
 /** Limits a table to groups of one person, by id, and of one label. */
 type GroupFilter = { person: string | undefined; label: string | undefined }
 
-/** Yields rows sorted by account name, then by column. The total is last. Entries with equal columns become one row. */
+/**
+ * Yields rows sorted by account name, then by the other columns. The total is last. Entries with equal columns become
+ * one row.
+ */
 async function* eachRow(
   books: Books,
   question: UsageQuestion,

@@ -38,7 +38,7 @@ type AdminSideParts = {
   events: Events
   traffic: Pick<TrafficWriter, 'write'>
   log: Log
-  /** The listeners that get the record of each request, including requests of operators. */
+  /** The receivers of the record of each request, including requests of operators. */
   listeners: readonly RecordListener[]
   reportBug: (bug: Error) => void
   isReady: () => Readiness
@@ -145,8 +145,8 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
   let ownAddress: Address | undefined
   const besideOf = isInClear ? () => formatAddress(ownAddress ?? addressBeside(config.adminListen)) : undefined
   const edge = createAdmin({ ...adminParts, tls: config.adminTls, besideOf })
-  // The system chooses which worker gets a connection to the shared port. This second listener is on loopback and
-  // reaches only this worker.
+  // A second listener on loopback, which reaches only this process. It is needed if workers share the port of the first
+  // listener, or if other machines reach the first listener without TLS.
   const ownEdge = role || isInClear ? createAdmin(adminParts) : undefined
   return {
     webhooks,
@@ -156,7 +156,7 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
       const { port } = addressBeside(adminAddress)
       const beside = role ? role.number - 1 : 0
       // Commands on this machine look for this server on loopback, at the port after the listener's port. If the
-      // configuration fixes the listener's port, they look at no other port.
+      // configuration fixes the listener's port, the commands look at no other port.
       const isAsked = isInClear && beside === 0 && config.adminListen.port !== 0
       ownAddress = ownEdge && (await listenBeside(ownEdge.server, port + beside, isAsked))
       const isPlainLocal = isLoopback(adminAddress) && !config.adminTls

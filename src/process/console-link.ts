@@ -21,7 +21,7 @@ export function findConsole(config: Config, { adminAddress, ownAddress }: AdminP
 /**
  * Makes a link that signs in the person who starts the server, as an admin. The link works once, within ten minutes.
  * Programs may collect the output. So the link is made only if the output is a terminal or the person asked for it.
- * @param url the result of `findConsole` @returns the link; the plain address if no token may be shown or made
+ * @param url the result of `findConsole` @returns the link, or the plain address if no link can or may be made
  */
 export async function makeConsoleLink(
   config: Config,

@@ -75,7 +75,7 @@ export function startData(
 
 type SystemError = NodeJS.ErrnoException & { address?: string; port?: number }
 
-/** The cause and the advice if a listener could not be opened, by the error code of the system. */
+/** Says why a listener could not be opened, and what to do. The keys are error codes of the system. */
 const listenCures: Readonly<Record<string, (where: string) => string>> = {
   EADDRINUSE: (where) =>
     `address already in use ${where}: stop what listens there, or choose another address with --listen or --admin-listen`,

@@ -22,7 +22,7 @@ export type Telemetry = {
   readLagMs(): number
   /** Begins to report on a gateway. @param more metrics of other modules @returns the handler for `/metrics` */
   watch(gateway: Gateway, more: readonly Family[]): ReturnType<typeof createMetricsHandler>
-  /** Sends what is left, for at most two seconds. Nothing is counted after that. */
+  /** Sends the data that is not sent yet, for at most two seconds. Nothing is counted after that. */
   close(): Promise<void>
 }
 

@@ -29,7 +29,7 @@ export function readWorkerRole(): WorkerRole | undefined {
   return process.send && text !== undefined ? (JSON.parse(text) as WorkerRole) : undefined
 }
 
-/** Returns the configuration of a worker. Each has its own folder, for its lock and spooled debits. */
+/** Returns the configuration of a worker. Each worker has its own folder for its lock and its spooled debits. */
 export function ownConfig(config: Config, role: WorkerRole | undefined): Config {
   return role ? { ...config, stateDir: join(config.stateDir, `worker-${role.number}`) } : config
 }

@@ -45,7 +45,9 @@ export function linesOf({ env = {}, commands = [] }: Settings, shell: ShellName)
   return [...variables, ...commands.map((words) => commandLine(shell, words))]
 }
 
-/** Returns the settings as data for programs. `run` is one line for a POSIX shell, `lines` has lines for each shell. */
+/**
+ * Returns the settings as data for programs. `run` is one line for a POSIX shell. `lines` has the lines for each shell.
+ */
 export function toData({ files = [], env, commands, steps, code }: Settings) {
   const written = files.map(({ path, text }) => ({ path, text }))
   return {

@@ -7,16 +7,16 @@ export { keyVariable } from './shells.ts'
 export type Program = {
   /** The wires (API dialects) that the program can use, the preferred one first. */
   wires: readonly ClientWire[]
-  /** The context window that the program assumes by default, in words; undefined if it needs none. */
+  /** The context window that the program assumes by default, as a text. Undefined if the program needs no window. */
   assumes?: string
   /**
-   * `hear` gets a text from the program before the files are written. If there is no text, the user reads `otherwise`.
-   * If the files are only printed, the user reads `ifPrinted`.
+   * Set if the setup needs a text that only the program knows. `hear` asks the program before the files are written. If
+   * the program gives no text, the user reads `otherwise`. If the files are only printed, the user reads `ifPrinted`.
    */
   asks?: { hear(): Promise<string | undefined>; otherwise: string; ifPrinted: string }
   /** The names of model families from which the model for the main work is chosen, the preferred family first. */
   families?: readonly string[]
-  /** Set if the program has a second model for titles and other small work. `family` is its name for such models. */
+  /** Set if the program has a smaller model for titles and other small work. `family` names that model's family. */
   small?: { family?: string }
   /** Set if the program itself can sign in at a gateway that has a private address (ruling Y19). */
   signsIn?: true
@@ -112,7 +112,7 @@ export type SettingsFile = {
 }
 
 /**
- * The context window that a program gets for a model whose window is unknown, if it requires one. Nearly all models
+ * The context window for a model whose window is unknown, given to programs that require a window. Nearly all models
  * accept that many tokens.
  */
 export const contextTokens = 128_000

@@ -125,7 +125,7 @@ async function decide(parts: ApprovalParts, request: AdminRequest, base: string)
   if (grant && grant.state !== 'pending') return notePage('used')
   if (!grant || !held) return notePage('late')
   if (!isSameBrowser(exchange, held.browser)) return notePage('other_browser')
-  // The rules are applied again, because they may have changed since the page was shown.
+  // The operator's rules for sign-ins are applied again, because they may have changed since the page was shown.
   const signedIn = signInBy(parts.settings(), held.identity, tickets)
   if (typeof signedIn === 'string') return refusalPage(signedIn, nameOf(held.identity))
   if (!isPaid(signedIn)) return refusalPage(sayUnpaid(signedIn), nameOf(held.identity))

@@ -29,7 +29,7 @@ export const attemptMs = 600_000
 /** Because of `__Host-`, other hosts of the domain cannot set this cookie. It needs TLS, except on loopback. */
 const cookie = '__Host-triwire-sign-in'
 
-/** Makes the functions that begin and finish a sign-in. @param place the listener on which both happen */
+/** Makes the functions that begin and finish a sign-in. @param place the listener that the person signs in at */
 export function createAttempts(provider: Provider, tickets: Tickets, place: Place) {
   return { begin, finish }
 

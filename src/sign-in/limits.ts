@@ -49,7 +49,7 @@ export function createSignInLimits({ limits, clockMs }: LimitParts) {
     return codes().take(ipKey(ip))
   }
 
-  /** Counts an invalid code. @returns the seconds to wait if there are too many */
+  /** Counts an invalid code. @returns the seconds to wait if the address has sent too many invalid codes */
   function fail(ip: string): number | undefined {
     const place = guess(ip)
     return place.ok ? undefined : place.retryAfterSeconds

@@ -108,7 +108,7 @@ function fetchBy({ issuer, routeTo }: ProviderSettings): OpenId.CustomFetch {
   }
 }
 
-/** Converts an error of the library into a `ProviderError` without secrets. */
+/** Converts an error of the library `openid-client` into a `ProviderError` without secrets. */
 export function judge(openid: typeof OpenId, error: unknown): ProviderError {
   if (error instanceof ProviderError) return error
   const { cause } = error as Error

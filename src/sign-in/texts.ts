@@ -177,7 +177,7 @@ ${describe(waiting, nowMs, person)}
   return formPage({ title: 'Is this you?', body, formTargets, headers })
 }
 
-/** Makes the page for a refusal by the store, for example if the account of a rule does not exist. */
+/** Makes the page for a refusal by the store, for example if the account that a sign-in rule names does not exist. */
 export function problemPage(status: number, text: string): ApiAnswer {
   const body = html`<p>${text}</p><p>Nothing was signed in. Show this page to the operator of this gateway.</p>`
   return formPage({ status, title: 'The gateway cannot sign you in', body })

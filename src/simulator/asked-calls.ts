@@ -64,7 +64,7 @@ function objectAt(text: string, index: number): string | undefined {
       JSON.parse(source)
       return source
     } catch {
-      // This brace belongs to an inner object or to a string, so the next one is tried.
+      // This brace belongs to an inner object or to a string, so the next brace is tried.
     }
   }
   return undefined

@@ -9,7 +9,7 @@ type Lives = Readonly<Record<'5m' | '1h', number>>
 type VendorCache = {
   /** `marked`: the request marks the ends of cached prefixes. `automatic`: each prefix is cached. */
   caching: 'marked' | 'automatic'
-  /** The shortest prefix that is cached. */
+  /** The number of tokens in the shortest prefix that is cached. */
   least: number
   /** The number of tokens that are read from the cache is rounded down to a multiple of this. */
   step: number

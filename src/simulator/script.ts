@@ -13,7 +13,10 @@ const ms = z.number().min(0).max(3_600_000)
 
 const event = z.union([
   z.strictObject({
-    /** Default: the `type` of the data, on wires that name their events. Null or empty: no `event:` line. */
+    /**
+     * The name of the event. The default is the `type` of the data, on wires that name their events. If null or empty,
+     * there is no `event:` line.
+     */
     event: z.string().nullable().optional(),
     /** An object is written as JSON, and a string unchanged. */
     data: z.union([z.string(), anyObject, z.array(z.unknown())]).optional(),
@@ -43,7 +46,7 @@ const plainStep = z.strictObject({
   body: z.unknown().optional(),
   content_type: z.string().optional(),
   reply: z.string().optional(),
-  /** The number of tokens of a generated text, instead of a reply. */
+  /** The number of tokens of a generated text, which is sent instead of `reply`. */
   tokens: z.int().min(0).max(1_000_000).optional(),
   reasoning: z.string().optional(),
   tool_calls: z
@@ -59,7 +62,7 @@ const plainStep = z.strictObject({
     .optional(),
   finish: z.string().optional(),
   usage: z.union([z.literal('none'), anyObject]).optional(),
-  /** The exact events of the stream, instead of those that the wire would have. */
+  /** The exact events of the stream, instead of the usual events of the wire. */
   events: z.array(event).optional(),
   /** The delay before the status line. */
   head_delay_ms: ms.optional(),
@@ -178,7 +181,10 @@ function deepest(issue: Issue, above: PropertyKey[]): { path: PropertyKey[]; mes
 
 type Directive = { key: keyof ScriptStep; inner?: string; read: (text: string) => unknown }
 
-/** The settings that may follow a `?` in a model name. Each sets a key of the script, or its member `inner`. */
+/**
+ * The settings that may follow a `?` in a model name. Each setting sets a key of the script, or the member `inner` of
+ * the key's value.
+ */
 const directives: Record<string, Directive> = {
   status: { key: 'status', read: Number },
   retry_after: { key: 'retry_after', read: Number },
@@ -223,7 +229,7 @@ export function selectStep(
   return mark < 0 ? step : withDirectives(step, model.slice(mark + 1))
 }
 
-/** How many steps of each list `first` are used. A script that replaces another script starts at 0. */
+/** The number of used steps of each list `first`. If a script replaces another script, its list begins at step 0. */
 const taken = new WeakMap<readonly ScriptStep[], number>()
 
 function takeNext(first: readonly ScriptStep[]): ScriptStep | undefined {

@@ -41,7 +41,7 @@ export type AnsweredRequest = {
 
 export type SimulatorOptions = {
   host?: string
-  /** 0: any free port. */
+  /** The port to listen on. With 0, any free port is used. */
   port?: number
   /** Scripts by name, or the path of a YAML file with them. */
   scripts?: ReadonlyMap<string, Script> | Readonly<Record<string, Script>> | string

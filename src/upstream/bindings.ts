@@ -1,7 +1,7 @@
 /** The most conversations that are remembered. The one that was idle for longest is forgotten first (reliability §3). */
 const conversationsMax = 100_000
 
-/** The number of answers in a row from another account after which a conversation moves to that account. */
+/** After this many answers in a row that do not come from its account, a conversation moves to another account. */
 const missesMax = 3
 
 /** The number of slow first bytes in a row after which a conversation may leave its slow account (ruling Y25). */
@@ -10,7 +10,7 @@ const slowMax = 2
 /** The upstream account that answers a conversation. `slow` counts its slow first bytes in a row. */
 type Binding = {
   readonly place: string
-  /** Whether another account has sealed parts of the history, which this account cannot open (ruling U13). */
+  /** Whether another account has sealed parts of the history. This account cannot open these parts (ruling U13). */
   readonly isMixed: boolean
   readonly slow: number
 }

@@ -194,7 +194,8 @@ export class CloudKey implements LiveKey, CloudCredential {
     const nowMs = this.#parts.clockMs()
     const isFirst = this.#token === undefined
     const isSame = !isFirst && wordsOf(token).join() === wordsOf(this.#token).join()
-    // Health belongs to the identity of a credential. The secret changes every hour, which says nothing about health.
+    // A new version means that the account's health is judged anew. That is right for another identity of the
+    // credential. The secret alone changes every hour, which says nothing about health.
     if (isFirst || token.identity !== this.#token?.identity || (this.#isRefused && !isSame)) this.#version++
     this.#isRefused = false
     this.#failures = 0

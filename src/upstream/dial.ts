@@ -58,9 +58,9 @@ const incoming = Buffer.allocUnsafeSlow(pieceBytesMax)
 const connectHeadBytesMax = 16_384
 
 /**
- * Creates the dial of an origin: direct, through a tunnel, or to a proxy that forwards. A proxy makes tunnels for
- * `https` (CONNECT, RFC 9110 9.3.6) and forwards `http` (`isForwarded`), because many proxies allow tunnels to port 443
- * only.
+ * Creates the function that connects to an origin: directly, through a tunnel of a proxy, or to a proxy that forwards.
+ * A proxy makes tunnels for `https` (CONNECT, RFC 9110 9.3.6) and forwards `http` (`isForwarded`), because many proxies
+ * allow tunnels to port 443 only.
  */
 export function createDial(origin: URL, { proxy, ...trust }: DialRoute): Dial {
   if (proxy === undefined) return createHop(origin, trust)
@@ -69,7 +69,7 @@ export function createDial(origin: URL, { proxy, ...trust }: DialRoute): Dial {
     : createTunnel(createHop(proxy, trust), createHop(origin, trust), connectHead(origin, proxy))
 }
 
-/** Whether requests go to the proxy itself, not through a tunnel: with absolute targets and the proxy's credentials. */
+/** Whether requests go to the proxy itself, not through a tunnel. They have absolute targets and proxy credentials. */
 export function isForwarded(origin: URL, proxy: URL | undefined): boolean {
   return proxy !== undefined && origin.protocol === 'http:'
 }
@@ -114,7 +114,8 @@ function secureHop(host: string, port: number, { ca, isPinned }: Trust): Hop {
     ALPNProtocols: ['http/1.1'],
     // An IP address is not a server name (RFC 6066 3).
     servername: isIP(host) ? '' : host,
-    // Certificates are checked whatever the environment says, so that a key goes to no other server (faults F-U4).
+    // Certificates are checked even if an environment variable turns this off. So a key goes to no other server (faults
+    // F-U4).
     rejectUnauthorized: true,
     ...(ca !== undefined && { ca }),
     ...(isPinned && { allowPartialTrustChain: true, checkServerIdentity: () => undefined }),
@@ -194,7 +195,7 @@ function askTunnel(socket: Socket, head: string, settle: (error: Error | undefin
     }
   }
 
-  /** @returns whether there is a tunnel. Bytes after the head rule that out, because in TLS the client speaks first. */
+  /** @returns whether the tunnel is open. Bytes after the head mean no, because in TLS the client speaks first. */
   function judge(answer: ResponseHead | undefined): boolean {
     const { status = 0 } = answer ?? {}
     if (status >= 200 && status < 300 && text === '') {

@@ -3,7 +3,7 @@ export type AnswerForm = 'stream' | 'json'
 
 const forms = ['stream', 'json'] as const satisfies readonly AnswerForm[]
 
-/** An account's usual time is the median of its last times to first byte, at most `timesMax` of them (ruling Y25). */
+/** An account's usual time is the median of its latest times to first byte, at most this many of them (ruling Y25). */
 const timesMax = 50
 /**
  * The age after which a time does not count, in ms, so that an account that was not used for a while is judged anew.
@@ -15,7 +15,7 @@ const [ownMin, poolMin] = [3, 20]
 /** A request hangs if it waits longer than this, in ms, and longer than four times the usual time of the pool. */
 const hangFloorMs: Record<AnswerForm, number> = { stream: 10_000, json: 60_000 }
 const hangFactor = 4
-/** The number of hanging requests that put an account on trial. */
+/** If this many requests to an account hang, the account is on trial. Requests then try it one at a time. */
 const hangsMin = 2
 /** The time after which another request may try an account on trial, in ms. */
 const trialMs = 30_000
@@ -35,7 +35,7 @@ export type Wait = {
   readonly isTrial: boolean
 }
 
-/** The usual times to first byte of one model (ruling Y25). There is one for each account, and one for all together. */
+/** The usual times to first byte of one model: of each account, and of all accounts together (ruling Y25). */
 export class Usual {
   readonly #clockMs: () => number
   readonly #members: readonly FirstBytes[]
@@ -94,7 +94,7 @@ export class FirstBytes {
   /** Requests without a first byte, by number, the oldest first. A Set is slower, because V8 would hash each object. */
   readonly #waiting: Record<AnswerForm, Map<number, Wait>> = { stream: new Map(), json: new Map() }
   #lastId = 0
-  /** Requests that hung until they ended, at most two for each form. The next first byte in time clears the list. */
+  /** Requests that hung until they ended, at most two for each form. A first byte in time clears the form's list. */
   readonly #ended: Record<AnswerForm, Wait[]> = { stream: [], json: [] }
   /** The answer forms (stream, JSON) on trial. `unproven`: the other form hangs, and this one had no answer since. */
   readonly #trials = new Map<AnswerForm, 'hangs' | 'unproven'>()
@@ -193,7 +193,7 @@ export class FirstBytes {
     return times
   }
 
-  /** Adds at most `hangsMin` requests: first those that hung until they ended, then those that hang now. */
+  /** Adds at most `hangsMin` requests. Requests that hung until they ended come first, then requests that hang now. */
   #addHanging(hanging: Wait[], form: AnswerForm, usual: Usual): void {
     const most = hanging.length + hangsMin
     hanging.push(...this.#ended[form])

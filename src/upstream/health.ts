@@ -21,7 +21,7 @@ const trialMaxMs = 30_000
 /** The cause that the log shows for a trial which began because requests hang (ruling Y25). */
 export const hangingCause = 'upstream_hangs'
 
-/** Another replica's cooldown that ends within this many ms of ours is ignored, because it is our own, echoed. */
+/** A reported cooldown that ends at most this many ms after ours is ignored, since it is our own, sent back to us. */
 const echoMs = 1_000
 
 /** The length and the reason of a cooldown. */

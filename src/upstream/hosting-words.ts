@@ -11,7 +11,7 @@ const fixedWords = new WeakMap<Config['catalog'], WeakMap<Upstream, readonly str
 /**
  * Lists the words of the configuration that no client may read (ruling U11). They are the upstream's keys, header
  * values, hosts, paths and proxy. They are also its names for models, unless clients know the model by the same name.
- * Only keys can occur twice.
+ * Only a key can be in the list twice.
  */
 export function hostingWords(
   { catalog }: Pick<Config, 'catalog'>,

@@ -21,7 +21,7 @@ export type FetchResponse = {
   status: number
   ok: boolean
   headers: ResponseHeaders
-  /** Bytes as they come. Reading slowly slows the server down. A body that ends too early is an error. */
+  /** The bytes of the body as they arrive. If the reader is slow, the server must wait. An early end is an error. */
   body: Readable
   /** Reads the body as UTF-8. @param bytesMax the largest body, in bytes. @throws Error if the body is larger */
   text(bytesMax?: number): Promise<string>

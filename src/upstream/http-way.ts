@@ -61,7 +61,7 @@ export class HttpWay implements ConnectionHost {
   readonly #fixedLines: string
   readonly #openSocket: Dial
   readonly #open = new Set<WayConnection>()
-  /** Idle connections, sorted by the end of their rest (a pause after an answer). The first is used first (Y14). */
+  /** Idle connections. Each rests after an answer. The connection whose rest ends first is used first (Y14). */
   #idle: WayConnection[] = []
   readonly #dialing = new Set<Dialing>()
   #sweeps: NodeJS.Timeout | undefined
@@ -197,7 +197,7 @@ export class HttpWay implements ConnectionHost {
     })
     const late = setTimeout(() => dial.destroy(tooLate()), this.terms.connectMs)
     this.#dialing.add(dial)
-    // A request that is given up closes its socket and frees its body at once.
+    // If the request is given up, its socket is closed and its body is freed at once.
     flight.connection = {
       isOpen: false,
       isSent: false,
@@ -307,9 +307,10 @@ function linesOf(headers: readonly string[]): string | undefined {
 
 /**
  * Creates the connections of one configuration; none is opened yet. They use our own HTTP/1.1 client, directly or
- * through a proxy (docs/decisions/0059-own-client.md). Redirects are not followed. An answer that is compressed unasked
- * is decompressed (ruling Y1). A request's listener enforces deadlines, because it sees every byte and has the clock.
- * @param watch receives reports, and may have another clock than the process's
+ * through a proxy (docs/decisions/0059-own-client.md). Redirects are not followed. If an upstream compresses an answer
+ * although no request asks for that, the answer is decompressed (ruling Y1). The listener of a request enforces the
+ * deadlines, because it sees every byte and has the clock.
+ * @param watch receives reports; its `clockMs`, if given, replaces the clock of the process
  */
 export function createUpstreams(
   config: ReadonlyMap<string, Upstream>,

@@ -3,7 +3,10 @@ import type { UpstreamAccount } from '../config/config.ts'
 
 /** A key with its current value. */
 export interface LiveKey {
-  /** Undefined before the source has given a key, and after the key has expired. The account then gets no requests. */
+  /**
+   * The key. Undefined before the source has given a key, and after the key has expired. The account then gets no
+   * requests.
+   */
   readonly value: string | undefined
   readonly version: number
   /** The current key and the key before it, because running answers may still quote the old key. */

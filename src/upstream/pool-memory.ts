@@ -53,7 +53,10 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
     widths: new Widths(clockMs),
     /** The number of cooldowns that this process started, by upstream and then by cause. */
     cooldowns: cooldowns as ReadonlyMap<string, ReadonlyMap<string, number>>,
-    /** Sets the enabled places of a model. Temporary failures must not cool all of them at once (ruling U1). */
+    /**
+     * Sets the enabled upstream accounts (places) of a model. Temporary failures must not put all of them on cooldown
+     * at once (ruling U1).
+     */
     group(places: readonly string[]): void {
       for (const place of places) groups.set(place, places)
       for (const place of places) {
@@ -75,7 +78,7 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
       return { by, cause, waitMs: cause === disabled ? undefined : waitMs }
     },
     steer,
-    /** Remembers an operator's command, so that it also applies to places that are added later. */
+    /** Remembers an operator's command, which also applies to accounts and models that are added later. */
     wish(steering: Steering, meant: Meant): void {
       if (steering !== 'retry') wishes.say(steering === 'disable', meant)
     },
@@ -284,7 +287,7 @@ export class Wishes {
   }
 }
 
-/** Whether the command `meant` applies to a service, or to everything that another command applies to. */
+/** Whether the command `meant` applies to a service, or to all services to which another command applies. */
 export function covers(meant: Meant, other: Meant | Service): boolean {
   const { upstream, account, model } = meant
   return (

@@ -28,14 +28,19 @@ export type Search = {
    * The conversation key, scoped to the customer's account. The same key goes to the same upstream account (ruling P6).
    */
   affinity: string | undefined
-  /** Without a conversation key: a digest of the last sealed item. The account that sealed it is used (ruling U13). */
+  /**
+   * A digest of the last sealed item, if the request has no conversation key. The account that sealed this item is used
+   * (ruling U13).
+   */
   sealed?: string | undefined
   /**
    * Digests that similar requests share (ruling Y24). They are set if a request has no key and its model has several
    * accounts.
    */
   likeness?: Likeness | undefined
-  /** The number of accounts for requests like this one. The pool sets the number when it counts the request. */
+  /**
+   * The number of accounts among which requests like this one are spread. Set by the pool when it counts the request.
+   */
   width?: Width
   /** The customer's account; undefined if the request has no customer (ruling Y18). */
   customer?: Customer | undefined
@@ -64,11 +69,11 @@ export type ChoiceReason =
   | 'bound'
   /** The pool remembers no account for the conversation, so the hash of the conversation's key chose this account. */
   | 'hashed'
-  /** The request names no conversation, and the account is one of those to which similar requests go (ruling Y24). */
+  /** The request names no conversation. The account is one of the accounts that get similar requests (ruling Y24). */
   | 'alike'
   /** The request names no conversation, so the account is chosen at random, by weight. */
   | 'spread'
-  /** The usual account was tried for this request, is disabled, cooling or on trial, or has become slow. */
+  /** The usual account has failed for this request, is disabled, cooling or on trial, or has become slow. */
   | 'diverted'
 
 export type ChosenTarget = {
@@ -248,7 +253,7 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
   }
 }
 
-/** Whether there may be a customer that both accounts serve (ruling Y18). */
+/** Whether at least one customer could use both accounts, by the reservations of the accounts (ruling Y18). */
 function isReservedAlike(one: UpstreamAccount | undefined, other: UpstreamAccount | undefined): boolean {
   const [names, others] = [one?.isolation, other?.isolation]
   return names === undefined || others === undefined ? names === others : !names.isDisjointFrom(others)
@@ -348,7 +353,7 @@ function movedFor(
 }
 
 /**
- * A conversation by the name under which it is remembered.
+ * A conversation, with the name under which the pool remembers it.
  * @property isNamed true if the name comes from a conversation key or from a sealed item
  */
 type Recalled = { name: string; isNamed: boolean }
@@ -375,7 +380,7 @@ function firstOn(places: readonly RankedTarget[]): number {
   return on.filter(({ priority }) => priority === on[0]!.priority).length
 }
 
-/** Multiplies the score of a place outside the width. Other scores differ by a factor of some billions at most. */
+/** The factor that `rankBy` applies to worse places. Scores without it differ by a factor of some billions at most. */
 const outsideShare = 1e-12
 
 /** Whether the account is on trial and another request is trying it. Then this request goes elsewhere (ruling Y25). */

@@ -69,7 +69,7 @@ export function readRetryAfter(headers: ResponseHeaders, nowMs: number): number 
   const value = headers.get('retry-after') ?? ''
   const atMs = decimal.test(value) ? nowMs + 1000 * Number(value) : Date.parse(value)
   const waitMs = decimal.test(ms) && Number(ms) > 0 ? Number(ms) : atMs - nowMs
-  // A wait of zero asks for another request at once. It counts as one second (ruling Y26).
+  // A wait of zero means that the next request may come at once. It counts as one second (ruling Y26).
   if (waitMs === 0) return 1
   return waitMs > 0 ? Math.min(waitMaxSeconds, Math.ceil(waitMs / 1000)) : undefined
 }

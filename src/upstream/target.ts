@@ -135,7 +135,7 @@ export type UnaskedPlace = 'idle' | 'behind_answer' | 'before_sent' | 'timeout'
 
 /** The clock of connections, and the receiver of their reports. */
 export type ConnectionWatch = {
-  /** Monotonic, in ms. */
+  /** A monotonic clock, in ms. */
   clockMs(): number
   /** Called with an exception that a bug of the gateway caused while bytes were read. */
   reportBug(bug: Error): void

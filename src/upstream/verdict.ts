@@ -10,7 +10,7 @@ export type Verdict = {
   elsewhere: 'any' | 'another' | 'nobody'
   /** When the account gets a cooldown: at once, after repeated failures, or not for this failure. */
   cool: 'now' | 'repeated' | 'no'
-  /** Replaces the cause in the log if an operator must act. */
+  /** The cause that the log gets instead of the usual cause, if only an operator can cure the failure. */
   alarm?: 'upstream_model_not_found' | `upstream_account_${AccountTrouble}`
 }
 
@@ -23,7 +23,7 @@ export type Failure = {
   /** The cause for the log, in fixed words without upstream text. */
   cause: string
   retryAfterSeconds?: number | undefined
-  /** Whether `retryAfterSeconds` is the shortest wait in a chain. Clients then get it with any status (ruling Y23). */
+  /** Whether `retryAfterSeconds` is a fallback chain's shortest wait. Clients get it with any status (ruling Y23). */
   isOfChain?: boolean
   /** A reused connection was reset before any byte came, so that nothing was processed. */
   isReuseRace?: boolean
@@ -97,7 +97,7 @@ const byKind: Record<Fault['kind'], Verdict> = {
   truncated: cut,
 }
 
-/** The trouble of the operator's account that each of these statuses means. */
+/** Statuses that mean trouble with the operator's account at the upstream, each with the kind of trouble. */
 const accountTroubles = new Map<number, AccountTrouble>([
   [401, 'key'],
   [402, 'spent'],
@@ -183,8 +183,8 @@ function isCallers(text: string, code: string | undefined, { profile }: JudgedMo
 const unknownPath: ReadonlySet<string> = new Set(['', 'not found', 'file not found'])
 
 /**
- * Whether a 404 is about our path or model name, which the client cannot correct. Otherwise it is about something in
- * the request.
+ * Whether a 404 is about our path or our model name, which the client cannot correct. If not, the 404 is about
+ * something in the request.
  */
 function isAboutUs(text: string, upstreamModel: string): boolean {
   if (unknownPath.has(text) || text.includes(upstreamModel)) return true

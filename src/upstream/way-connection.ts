@@ -44,7 +44,7 @@ const headEnd = Buffer.from('\r\n\r\n')
 /** The maximum number of fields in a head (faults F-U30). Providers send some forty. */
 const headersMax = 500
 /**
- * How long an idle connection is kept if its server names no time, and the longest time that a server may name, in ms.
+ * How long an idle connection is kept, in ms: `keptMs` if its server names no time, and never longer than `keptMsMax`.
  */
 const keptMs = 30_000
 const keptMsMax = 600_000
@@ -54,8 +54,9 @@ const keptMsMax = 600_000
  */
 const marginMs = 2_000
 /**
- * After each answer, a connection rests (it gets no request), so that late bytes are noticed (ruling Y14). The rest is
- * as long as the slowest first byte of its last `restAnswers` answers, within these limits in ms.
+ * After each answer, a connection gets no request for a while, so that late bytes are noticed (ruling Y14). This pause
+ * is as long as the longest wait for a first byte in its last `restAnswers` answers. The other two numbers are the
+ * limits of the pause, in ms.
  */
 const restAnswers = 8
 const restMsMin = 1
@@ -83,14 +84,14 @@ export class WayConnection implements Carrier {
   #isReading = false
   /** The reason why the connection has closed. Kept until the paused flight resumes. */
   #closedBy: Error | undefined
-  /** The number of bytes of an incomplete head that were searched for its end. */
+  /** The number of bytes of a head in which its end was searched for without success. */
   #lookedAt = 0
   #informational = 0
   /** The number of answers before this answer, and whether a byte of this answer has come. */
   #served = 0
   #isHeard = false
   #sentMs = 0
-  /** How long the first bytes of its last answers took, in ms. */
+  /** How long the first bytes of this connection's last answers took, in ms. */
   readonly #firstByteMs: number[] = []
   #status = 0
   #keepsAlive = true
@@ -166,8 +167,8 @@ export class WayConnection implements Carrier {
   }
 
   /**
-   * Takes bytes.
-   * @param isShared whether the buffer is overwritten after this call; then bytes to keep must be copied
+   * Takes bytes that have arrived.
+   * @param isShared true if the buffer is overwritten after this call, so that bytes to keep must be copied
    */
   take(bytes: Buffer, isShared: boolean): void {
     if (this.#flight === undefined) {
@@ -247,7 +248,7 @@ export class WayConnection implements Carrier {
   }
 
   #awaitHead(bytes: Buffer, from: number, isShared: boolean): void {
-    // The last two bytes are checked again, because a line end may be cut.
+    // The last two of the checked bytes are checked again, because a line end may begin in them.
     const seen = Math.max(0, this.#lookedAt - 2)
     if (canStandInHead(bytes.toString('latin1', from + seen), Math.min(2, seen))) {
       this.#ahead = keep(bytes, from, isShared)
@@ -378,7 +379,7 @@ export class WayConnection implements Carrier {
     this.#flight = undefined
     const unheardMs = this.#served > 0 && !this.#isHeard ? this.#waitedMs : undefined
     const fault = error instanceof ProxyRefusal ? faultOfProxy(error) : judgeTransport(error, unheardMs)
-    // If the flight was given up, the gateway closed the connection itself. This does not mean that idle ones are dead.
+    // If the request was given up, the gateway itself closed the connection. Idle connections may then be alive.
     if (fault.isReuseRace && !flight.isOver) this.#host.dropIdle()
     flight.fail(fault, error)
   }

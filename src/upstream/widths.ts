@@ -13,8 +13,8 @@ const decayMs = 60_000
 
 /**
  * A place is one account that serves the model. A preamble gets so many places that each of them gets at most this
- * fraction of a place's mean input. In simulations with 1, the cached share of the input is 0.3 % higher. But the
- * busiest account then has 1.77 times the mean, not 1.6 times.
+ * fraction of a place's mean input. With the fraction 1, the cached share of the input was 0.3 % higher in simulations.
+ * But the busiest account then had 1.77 times the mean, not 1.6 times.
  */
 const fullShare = 0.72
 
@@ -51,7 +51,10 @@ class Rate {
 
 type ModelRates = { sinceMs: number; all: Rate; alike: Map<string, Rate> }
 
-/** The number of upstream accounts for requests with one preamble. @property name the digest that ranks the accounts */
+/**
+ * How many upstream accounts (`places`) get the requests with one preamble.
+ * @property name the digest that determines the order in which the accounts are used
+ */
 export type Width = { name: string; places: number }
 
 /**

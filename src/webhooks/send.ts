@@ -66,7 +66,7 @@ function resultOf(status: number): SendResult {
 /** The most messages that wait for a receiver, including the one being sent. This many can be sent within `leaseMs`. */
 const waitingMax = 10
 
-/** A message that comes while too many messages wait for its receiver is offered again after this time, in ms. */
+/** If too many messages wait for a receiver, its next message is offered again after this time, in ms. */
 const behindMs = 5_000
 
 /**

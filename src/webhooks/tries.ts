@@ -36,8 +36,8 @@ export function pauseMs(count: number): number {
 }
 
 /**
- * Returns the time in ms until this server looks again at a message for which it has no receiver. Another server may
- * have a receiver for it. The time grows with the age of the message. In all, the server looks some seventy times.
+ * Returns the time in ms until this server looks again at a message that none of its own receivers gets. Receivers of
+ * other servers may get it. The time grows with the age of the message. In all, the server looks some seventy times.
  * @returns undefined if the message is too old to be sent
  */
 export function lookAgainMs(ageMs: number): number | undefined {

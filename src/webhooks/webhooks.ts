@@ -20,7 +20,10 @@ export type Webhooks = {
    * every later `look` tries again.
    */
   begin(): Promise<void>
-  /** Looks for due messages now, in addition to the look of every second. Resolves when all due messages were tried. */
+  /**
+   * Sends due messages now, and does not wait for the search of the next second. Resolves when all due messages were
+   * tried.
+   */
   look(): Promise<void>
   close(): Promise<void>
 }
@@ -43,7 +46,7 @@ type WebhookParts = {
  */
 const lookMs = 1_000
 
-/** How long other processes leave a taken message alone, in ms. One round of tries takes less time. */
+/** How long a message that one process took is left to that process, in ms. A round of tries takes less time. */
 const leaseMs = 120_000
 
 /** The most messages that are taken from the store at once, and how often one look may take messages. */
@@ -85,7 +88,7 @@ class Teller implements Webhooks {
   readonly #watched: Watched
   readonly #sender: ReturnType<typeof createSender>
   readonly #findIncidents: () => WebhookMessage[]
-  /** The waiting messages about incidents of this process. They are only in memory, not in the store. */
+  /** The waiting messages about incidents in this process. They are only in memory, not in the store. */
   #queue: Queued[] = []
   /** The messages that are being sent, by id. */
   readonly #tellings = new Map<string, Promise<void>>()

@@ -47,7 +47,7 @@ export type ClientHalf = {
   requestIdHeader?: string
   /** Whether agents of this wire show the user's spending, which they read from headers of the answer. */
   showsSpend?: true
-  /** The HTTP status for a WebSocket probe of the path. It makes agents switch to HTTP at once (ruling R3). */
+  /** The HTTP status for a WebSocket probe of the path. This status makes agents switch to HTTP at once (ruling R3). */
   probeStatus?: number
   envelope(facts: ErrorFacts, requestId: string): string
   /** Serves the wire's path for counting tokens (spec 4.2). The gateway counts them without asking a model. */
@@ -65,8 +65,8 @@ export type ClientHalf = {
   /** Writes the whole JSON answer for a client, with the billed counters. */
   encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): string
   /**
-   * Creates the encoder of a client's stream: SSE text with whole events. A `fail` event becomes an error frame, and no
-   * terminator follows it (ruling T4).
+   * Creates the encoder of a client's stream. The encoder returns SSE text with whole events. A `fail` event becomes an
+   * error frame, and no terminator follows it (ruling T4).
    */
   createEncoder(head: AnswerHead): Encoder
 }
@@ -78,8 +78,8 @@ export type ModelHalf = {
   /** The request fields with a single value that models of the wire accept. */
   scalars: readonly ScalarRow[]
   /**
-   * The fates (carried, dropped and so on) of the fields of each client's wire, if the model has this wire. Present
-   * only if no client speaks this wire, because the tables of the clients' wires then have no column for it.
+   * The fate of each field of each client's wire (carried, dropped and so on), for a model with this wire. Present only
+   * if no client speaks this wire. The tables of the clients' wires have no column for such a wire.
    */
   fates?: Readonly<Record<ClientWire, Readonly<Record<string, NotedFate>>>>
   /** Makes the headers that carry an upstream's key, or a signature made with the key. */
@@ -106,7 +106,7 @@ export type RequestFacts = WireSpeech & {
   isCapRequired: boolean
   /** The field of the conversation key, if the wire has one (spec 4.1). */
   cacheKey?: string
-  /** Makes the checks that only this wire has, whatever the model. @throws GatewayError 400 */
+  /** Makes the checks that only this wire needs, for any model. @throws GatewayError 400 */
   check?: (body: ClientBody) => void
 }
 
@@ -114,8 +114,8 @@ export type RequestFacts = WireSpeech & {
 export type VersionHeaders = { spellings: readonly string[]; versionDefault: string }
 
 /**
- * The functions of the exchange within one wire. The gateway edits the request, and inspects the answer as it passes
- * (rulings P1, P2).
+ * The functions for a client and a model that use the same wire. The gateway edits the request, and inspects the answer
+ * as it passes (rulings P1, P2).
  */
 export type Native = {
   /** Edits a request for a model of this wire. @throws GatewayError 400 if the specification refuses the request */
@@ -132,7 +132,10 @@ export type Sealing = {
   mayBeIn(body: Buffer): boolean
   /** Removes the sealed parts from a body of `adaptRequest`. @returns undefined if the body has no sealed part */
   remove(body: Buffer): Buffer | undefined
-  /** A digest of the last sealed part. No two conversations share it. @returns undefined if there is no sealed part */
+  /**
+   * Returns a digest of a body's last sealed part. Two conversations never have the same digest.
+   * @returns undefined if there is no sealed part
+   */
   lastIn(body: Buffer): string | undefined
 }
 
@@ -186,7 +189,7 @@ export type AnswerHead = {
   /** Returns the current Unix seconds; called once at the end. Without it, the answer reports a duration of 0. */
   nowSeconds?: () => number
   inputTokensEstimate: number
-  /** The members that repeat the request, as JSON text (`InferenceRequest.echo`); '' if there are none. */
+  /** The members of the answer that repeat the request, as JSON text (`InferenceRequest.echo`); '' without any. */
   echo: string
   /** Returns the tier, speed and geography that the answer has reported so far (ruling Y17). */
   service?: () => RetoldService

@@ -18,8 +18,8 @@ export type ExportProvider = (typeof exportProviders)[number]
 export const tokenKinds = ['input', 'cache_read', 'cache_write', 'output'] as const
 
 /**
- * Token counts by kind. If an export has only one count for the whole prompt, `input` is that count. The ledger's
- * counts of the prompt are then added up too.
+ * Token counts by kind. If an export has only one count for the whole prompt, `input` is that count. It is then
+ * compared with the sum of the ledger's prompt counts.
  */
 export type KindCounts = Record<(typeof tokenKinds)[number], number>
 

@@ -34,7 +34,7 @@ export type DifferenceClass = keyof typeof differenceClasses
 type CostDifference = { from: string; until: string; model: string; charged: string; cost: string; class: CostClass }
 type CostClass = 'free' | 'rate'
 
-/** A difference in one kind of tokens in a window. */
+/** A difference between export and ledger, in one kind of tokens and one time span (`from` to `until`). */
 type ReconciledRow = {
   from: string
   until: string
@@ -76,11 +76,11 @@ type ReconcileOptions = {
   provider: ExportProvider
   /** Whether an upstream of this name belongs to the provider. Entries of other upstreams are not compared. */
   isOf(upstream: string | undefined): boolean
-  /** Our keys, projects, workspaces and users in the export. Undefined means that all are ours. */
+  /** The keys, projects, workspaces and users in the export that are ours. Undefined means that all are ours. */
   owners?: ReadonlySet<string> | undefined
   /**
-   * For each model name of the export, in lower or upper case, our name of the model. Needed only if the two names
-   * differ by more than owner and date.
+   * Our names of models, by the names in the export. Upper and lower case do not matter. Needed only if the two names
+   * of a model differ by more than owner and date.
    */
   names?: ReadonlyMap<string, string> | undefined
   /** The number of unsuccessful attempts by request, from an access log. An export counts these attempts too. */
@@ -123,7 +123,7 @@ type WindowGroup = {
   natural: Use[]
 }
 
-/** Compares an export with entries. @param entries must cover the export's time span, and `edgeMs` on both sides */
+/** Compares an export with entries. @param entries must cover the export's time, and `edgeMs` before and after it */
 export async function reconcile(
   rows: readonly ExportRow[],
   entries: AsyncIterable<Entry> | Iterable<Entry>,
@@ -224,8 +224,8 @@ function createGroup({ fromMs, untilMs }: TimeSpan, model: string): WindowGroup 
 type Cover = TimeSpan & { at: ReturnType<typeof findSpans<TimeSpan>> }
 
 /**
- * Returns the windows of an export and the gaps between them. In a gap the export has no usage, but the ledger may have
- * some. Refunds are left out.
+ * Returns the windows (the time spans of the rows) of an export, and the gaps between them. In a gap, the export has no
+ * usage, but the ledger may have some. Refunds are left out.
  */
 export function coverSpan(rows: readonly ExportRow[]): Cover {
   const windows = new Map<string, TimeSpan>()
@@ -244,8 +244,8 @@ export function coverSpan(rows: readonly ExportRow[]): Cover {
 function findSpans<Span extends TimeSpan>(spans: readonly Span[]): (ms: number, besideMs: number) => Generator<Span> {
   const sorted = spans.toSorted((one, other) => one.fromMs - other.fromMs)
   let reachMs = -Infinity
-  // For each span, the latest end of this and all earlier spans. Spans may overlap, so the search cannot stop at the
-  // first span that ends too early.
+  // For each span, the latest end among this span and all spans before it. The search below ends where this time is too
+  // early. The end of one span is not enough, because an earlier span may end later.
   const reaches = sorted.map(({ untilMs }) => (reachMs = Math.max(reachMs, untilMs)))
   return function* (ms, besideMs) {
     let [low, high] = [0, sorted.length]
@@ -383,7 +383,7 @@ function explain(group: WindowGroup, kind: keyof KindCounts): FoundDifference {
   return { fromMs, untilMs, model, kind, export: row[kind], billed, classes, unexplained: left }
 }
 
-/** The provider's charge for a model in a window. @property isFree whether some of its tokens cost nothing */
+/** The provider's charge for a model in a window. @property isFree whether some tokens of the model cost nothing */
 type Charge = TimeSpan & { model: string; chargeNanos: bigint; rows: number; isFree: boolean }
 
 function addCharge(charges: Map<string, Charge>, row: ExportRow, model: string): void {

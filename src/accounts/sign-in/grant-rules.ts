@@ -103,7 +103,8 @@ export function digestUserCode(typed: string): string | undefined {
 }
 
 /**
- * Decides a pending grant. The person who has signed in is found by their identity, or is created.
+ * Decides a grant that a program has requested for its sign-in. The person who has signed in is found by their
+ * identity, or is created.
  * @throws BookError `no_grant`, `grant_decided`, `no_account`, `person_elsewhere`
  */
 export function decideGrant(

@@ -25,8 +25,8 @@ import { createSecret } from './tokens.ts'
  */
 
 /**
- * How long a program that shows an old refresh token can get the next token again, in ms. Programs of one person share
- * the token, and responses get lost.
+ * How long a program can get the next token again with an old refresh token, in ms. This is needed because programs of
+ * one person share the token, and because responses get lost.
  */
 const graceMs = 60_000
 
@@ -36,7 +36,7 @@ const claimMs = 5_000
 /** Why a session ended, for the audit trail and for lists. */
 export type SessionEnd = 'signed_out' | 'ended' | 'revoked' | 'reuse' | 'provider' | 'person_erased'
 
-/** Makes the session of an approved grant, with its key. */
+/** Makes the session for an approved grant, and the session's key. */
 export function openSession(facts: Facts, grant: GrantRow, { absoluteMs, accessMs }: SessionLives) {
   const { nowMs } = facts
   const { agent, address, sealed, models } = grant
@@ -79,7 +79,7 @@ export type Refresh =
   /** The provider has been silent for longer than `offline` allows. The token stays valid. */
   | { kind: 'silent' }
 
-/** Refreshes a session. If the provider must be queried first, the result is `ask` or `wait`. */
+/** Refreshes a session. If the provider must be queried first, the result is `ask` or `wait` (see `Refresh`). */
 export function refreshSession({ digest, generation, isAsking }: Refreshing, lives: SessionLives): BookChange<Refresh> {
   return {
     about: { signIn: { digest } },
@@ -109,8 +109,9 @@ export type ProviderWord =
   | { kind: 'silent' }
 
 /**
- * Completes a refresh after the provider's answer. If the provider does not answer, its last yes stays valid for
- * `offlineMs`. After a yes, the current rules set role, models, budget and requests a minute.
+ * Completes a refresh after the provider was asked about the person. If the provider does not answer, its last
+ * confirmation stays valid for `offlineMs`. After a confirmation, the current rules set role, models, budget and
+ * requests a minute.
  */
 export function settleRefresh(
   { digest, generation }: Pick<Refreshing, 'digest' | 'generation'>,
@@ -219,8 +220,8 @@ function advance(
 }
 
 /**
- * Returns the figures from which the tokens of the present generation are computed. The tokens are the same at every
- * call.
+ * Returns the figures from which the tokens of the present generation are computed. Every call returns the same
+ * figures, so the tokens are the same too.
  */
 function issue(session: SignInRow, { accessMs }: SessionLives): Refresh {
   const accessExpiresMs = Math.min(session.refreshedMs + accessMs, session.expiresMs)

@@ -22,7 +22,7 @@ const endChars = 6
 /** The number of characters of the check value: 128 bits of the HMAC. */
 const checkChars = 22
 
-/** The most access tokens whose check is remembered, some 3 MB. */
+/** The most access tokens for which the result of the check is remembered. They take some 3 MB. */
 const checkedMax = 10_000
 
 const digits = (chars: number) => `([0-9A-Za-z]{${chars}})`

@@ -28,7 +28,7 @@ export function addCounts(to: BucketCounts, from: readonly number[], sign: 1 | -
   for (const [at, count] of from.entries()) to[at]! += sign * count
 }
 
-/** Computes a percentile. @param share of all counted times, such as 0.95 @returns ms; undefined without counts */
+/** Computes a percentile in ms; undefined without counts. @param share the percentile as a share, such as 0.95 */
 export function percentileOf(counts: readonly number[], share: number): number | undefined {
   const all = counts.reduce((sum, count) => sum + count, 0)
   if (all <= 0) return undefined
@@ -63,8 +63,8 @@ export function encodeCounts(counts: readonly number[]): Uint8Array {
 }
 
 /**
- * The separator between two results of `encodeCounts`, in hexadecimal. Read as a pair, it is a bucket with count 0,
- * which no result contains.
+ * The separator between two results of `encodeCounts`, in hexadecimal. If it is read as a pair (bucket and count), the
+ * count is 0. No result contains such a pair.
  */
 export const countsBreakHex = '0000'
 

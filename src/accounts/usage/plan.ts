@@ -25,7 +25,7 @@ type UsageReader<S> = {
   /** Sums the entries that stored figures lack. Each row has `quarter` and all columns that distinguish figures. */
   tail(quarters: { from: number; to: number }): Generator<S, UsageTail, unknown>
   rows(reading: RowReading): Generator<S, FoundRow[], unknown>
-  /** Computes the same rows as `rows`, but from the entries themselves. */
+  /** Computes the rows that `rows` would return, but from the entries themselves. */
   entries(reading: RowReading): Generator<S, FoundRow[], unknown>
   /** Returns, for each key that was made by a rotation, the first key of its line (a key with its successors). */
   lines(keys: readonly string[]): Generator<S, ReadonlyMap<string, string>, unknown>
@@ -35,7 +35,7 @@ type UsageReader<S> = {
   holders(keys: readonly string[]): Generator<S, ReadonlyMap<string, string>, unknown>
 }
 
-/** The entries that the figures lack. @property folding set if there are too many to read; `rows` is then empty */
+/** The entries that the figures lack. @property folding set if these are too many to read; `rows` is then empty */
 export type UsageTail = { rows: readonly SummedEntries[]; folding?: FoldProgress | undefined }
 
 /** A query for rows of figures. It returns one row for each bucket and group, with summed numbers and joined times. */
@@ -55,7 +55,9 @@ export type RowReading = {
 export type FoundRow = {
   bucket: number
   of: readonly string[]
-  /** The values of the row as stored: with keys instead of lines of keys, and with identities instead of people. */
+  /**
+   * The same values as in `of`, but as stored: a key instead of its line of keys, and an identity instead of a person.
+   */
   own?: readonly string[]
   sums: readonly bigint[]
   times: readonly (Uint8Array | null)[]
@@ -264,7 +266,11 @@ class Groups {
     return this.#tell(this.first(), this.#total, this.size)
   }
 
-  /** Makes an answer that names all groups of this object. @param whole has the total of these and all other groups */
+  /**
+   * Makes an answer that names all groups of this object.
+   * @param whole all groups of the question, from which the total is taken
+   * @param size the number of all groups
+   */
   answerOf(whole: Groups, size: number): Omit<UsageAnswer, 'keptFrom' | 'folding'> {
     return this.#tell(this.#sorted(), whole.#total, size)
   }

@@ -11,7 +11,7 @@ import {
   type Zone,
 } from '../calendar.ts'
 
-/** The time zone of the days in reports. `keepMonths`: the whole months before this month whose figures are kept. */
+/** The time zone of the days in reports. `keepMonths`: for how many whole months before this month figures are kept. */
 export type Reporting = Zone & { keepMonths: number }
 
 export const usualReporting: Reporting = { timeZone: 'UTC', weekStarts: 'monday', keepMonths: 13 }
@@ -26,10 +26,10 @@ export function sayOtherZone(shown: string, recorded: string, said: string): str
   return `the days of ${shown} are those of ${recorded}, and reporting.time_zone says ${said}: set it to ${recorded}, or stop all servers of the store and run triwire reporting rezone ${said}`
 }
 
-/** Another zone for a store. Without `weekStarts`, its weeks begin on the same day as before. */
+/** The new zone of a store. Without `weekStarts`, its weeks begin on the same day as before. */
 export type NewZone = Pick<Zone, 'timeZone'> & Partial<Pick<Zone, 'weekStarts'>>
 
-/** The most entries that are folded in one commit, and the longest that entries wait for others, in ms. */
+/** The most entries that one commit folds into figures, and the pause between two runs of folding, in ms. */
 export const [foldedMax, foldEveryMs] = [500, 5_000]
 
 /** Returns the first quarter hour for which figures are kept. */

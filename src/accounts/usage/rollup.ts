@@ -63,7 +63,7 @@ export type SummedEntries = Readonly<Record<string, unknown>>
 export const placeColumns = ['hour', 'day', ...all] as const
 
 /**
- * Converts the entries of a quarter hour to one row, which has the identifying columns of all tables.
+ * Converts the entries of a quarter hour to one row. The row has the columns that identify a row in any of the tables.
  * @param keptFrom the first quarter hour whose rows are kept. Rows of earlier quarter hours are deleted, except in
  *   `sums_k`. An earlier entry therefore needs only its account and key.
  */
@@ -82,7 +82,7 @@ export function sumRowOf(
   }
 }
 
-/** A `SumRow` with numbers instead of words. @property place these numbers, in the order of `placeColumns` */
+/** A `SumRow` whose words are replaced by numbers. @property place the numbers, in the order of `placeColumns` */
 type NumberedRow = { place: readonly number[]; sums: readonly bigint[]; isKept: boolean }
 
 /**

@@ -38,9 +38,10 @@ export function createArchiveCheck(
   return { isRead, checkIndex, end }
 
   /**
-   * Whether the verification must read an entry. Call this for every entry, account by account, the oldest first.
-   * @param sealsOf returns all sealed rows of an account, the oldest first @returns false for an entry that counts as
-   *   away
+   * Whether the verification must read an entry in the store. Call this for every entry, account by account, the oldest
+   * first.
+   * @param sealsOf returns all sealed rows of an account, the oldest first
+   * @returns false if an archive's file has the entry, so that the store may lack it
    */
   function isRead(accountId: string, seq: number, sealsOf: (accountId: string) => readonly SealOfAccount[]): boolean {
     if (months.size === 0) return true

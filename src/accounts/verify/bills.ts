@@ -54,7 +54,7 @@ export function createBillCheck(facts: BillFacts, options: ListOptions, findings
     }
   }
 
-  /** Checks the provider's price. The provider charges all tokens, even if the client was billed for fewer. */
+  /** Checks the provider's price of a request. The provider charges all tokens, even if the client pays for fewer. */
   function checkCost({ details }: VerifiedEntry['entry'], { requestId, usage, calls }: VerifiedBill): void {
     const { costVersion, costNanos } = details ?? {}
     if (costVersion === undefined && costNanos === undefined) return

@@ -56,7 +56,7 @@ export function createSpendCheck(rows: readonly SpendRow[], findings: string[]) 
       }
   }
 
-  /** Compares the sums with the rows. @param ends the rows, read again; a row in a new window is not compared */
+  /** Compares the sums of entries with the rows (`ends`) as they are now. Skips a row whose window has changed. */
   function end(ends: Iterable<SpendEnd>): void {
     for (const { scope, fromMs, untilMs, spentNanos, tailNanos } of ends) {
       const sum = sums.get(scope)
@@ -68,7 +68,7 @@ export function createSpendCheck(rows: readonly SpendRow[], findings: string[]) 
   }
 }
 
-/** The sum of the entries in the window of `row`. @property isPartial whether some of them are in an archive's file */
+/** The sum of the entries in the window of `row`. @property isPartial whether some entries are in an archive's file */
 type Sum = { row: SpendRow; nanos: bigint; lastSeq: number; isPartial: boolean }
 
 function isOfAccount({ scope, accountId }: SpendRow): boolean {

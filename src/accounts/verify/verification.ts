@@ -16,7 +16,7 @@ import { createSpendCheck, type SpendEnd, type SpendRow } from './spends.ts'
  * @param facts `entries`: the number of entries, for progress; `correctedMs`: when times were corrected; `archives`:
  *   all archives of the store
  * @param findings earlier findings; new ones are added to the list
- * @param momentMs the moment of the head to make; without it, no head is made
+ * @param momentMs the moment of the head (digest of all entries) to make; without it, no head is made
  */
 export function createVerification(
   options: VerifyOptions,
@@ -47,7 +47,10 @@ export function createVerification(
     ...{ isRead: archives.isRead, checkIndex: archives.checkIndex },
   }
 
-  /** Adds a sealed row to the sums and heads. The row stands for entries that are only in the file of an archive. */
+  /**
+   * Adds a sealed row to the sums and to the heads (digests of all entries). The row stands for entries that are only
+   * in the file of an archive.
+   */
   function pass({ seal, sums }: SealOfAccount, archive: Archive): void {
     spends.addAway(seal.accountId, archive, sums)
     for (const head of heads) head?.note(seal.accountId, seal.postedMs, seal.lastDigest)

@@ -117,7 +117,7 @@ function takeUpdate(id: string, found: ListedMatch, { entry, place }: CatalogRow
   plan.updated.push({ place, figures: changed })
 }
 
-/** Returns the file's prices for an entry; its other prices stay. `why` is the reason if no price can be changed. */
+/** Returns the prices that the file replaces in an entry. `why` tells why a person must compare them instead. */
 function mergePrices(there: unknown, told: PriceTexts): { texts: PriceTexts; gaps: string[] } | { why: string } {
   if (Array.isArray(there)) return { why: 'has prices by date: compare them with the file' }
   const own = asObject(there) ?? {}

@@ -152,7 +152,10 @@ const litellmKeys: Record<keyof RateTexts, string> = {
 
 const perMillion = 6
 
-/** Matches members with prices, or factors by tier, hour, region and kind of input (both formats, 2026-11). */
+/**
+ * Matches the names of members that have prices, or factors by tier, hour, region and kind of input. The names are
+ * those of both file formats in 2026-11.
+ */
 const priceNames = /cost|pric|multiplier|uplift|off_peak|discount|specific_entry/i
 
 /** Returns the names of prices that were not read. A price of 0 and an empty list do not count. */

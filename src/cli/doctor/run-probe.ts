@@ -54,7 +54,7 @@ export async function runProbe(
 
 const soonMaxSeconds = 2
 
-/** Returns how long to wait after a 429 with a short `retry-after`, in ms. Clients retry such a 429 too. */
+/** Returns how long to wait after a 429 with a short `retry-after`, in ms. Clients also retry after such a 429. */
 function soonMs({ status, headers }: DoctorReply): number | undefined {
   const seconds = headers.get('retry-after') ?? ''
   return status === 429 && /^\d{1,2}$/.test(seconds) && Number(seconds) <= soonMaxSeconds

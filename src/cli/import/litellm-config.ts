@@ -160,7 +160,10 @@ function named(
   })
 }
 
-/** Makes the models for one name: a single one if all deployments share a wire, or else one for each wire. */
+/**
+ * Makes the models for one name. If all deployments share a wire, this is one model. Otherwise each wire has a model of
+ * its own.
+ */
 function groupsOf(made: LitellmMaking, name: string, deployments: readonly Deployment[]): ImportGroup[] {
   const wires = deployments[0]!.ways.map(({ wire }) => wire)
   const shared = wires.find((wire) => deployments.every(({ ways }) => ways.some((way) => way.wire === wire)))

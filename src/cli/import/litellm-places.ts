@@ -31,7 +31,7 @@ type DeploymentWays = readonly DeploymentWay[] | string
 
 type WaysOfProvider = (model: string, text: DeploymentTexts) => DeploymentWays
 
-/** Models with another profile than their provider's, by patterns of names. The first match counts. */
+/** By preset and model name: profiles that replace the preset's profile. The first pattern that matches counts. */
 const profilesByName: Readonly<Record<string, readonly (readonly [RegExp, string])[]>> = {
   openai: [
     [/^gpt-5[\w.]*-chat/, 'openai'],
@@ -51,7 +51,10 @@ function profileOf(name: string, model: string): string {
 const withoutEnd = (url: string) =>
   url.replace(/\/+$/, '').replace(/\/(chat\/completions|v1\/messages|messages|responses)$/, '')
 
-/** Returns an upstream. LiteLLM adds only `/chat/completions` to its URL. We would also add `/v1` to a bare host. */
+/**
+ * Returns an upstream with the same paths that LiteLLM uses. LiteLLM adds only `/chat/completions` to its URL. We would
+ * also add `/v1` to a bare host, so the path is set for such a host.
+ */
 function asWritten(url: string): Record<string, unknown> {
   const base = withoutEnd(url)
   const isBare = /^https?:\/\/[^/]+$/.test(base)

@@ -49,7 +49,7 @@ const awsSecrets = ['aws_access_key_id', 'aws_secret_access_key', 'aws_session_t
 /** The maximum output that is assumed if it is not known for any deployment of a model, in tokens. */
 const usualOutput = 8192
 
-/** Makes a model's catalog entry, without its id. @param dearest the highest prices of its deployments, used for all */
+/** Makes a model's catalog entry without its id. @param dearest the prices of the dearest deployment, used for all */
 export function entryOf(
   made: LitellmMaking,
   wire: string,

@@ -51,7 +51,7 @@ export class LitellmMaking {
     this.exactNames = new Set(objectsOf(source['model_list']).map((entry) => entry['model_name']))
   }
 
-  /** Reports what happened to a setting. A setting that was reported before is not changed. */
+  /** Reports what happened to a setting. If the setting has a report already, that report stays. */
   note(setting: string, fate: ImportedSetting['fate'], why: string): void {
     if (!this.report.has(setting)) this.report.set(setting, { setting, fate, why })
   }

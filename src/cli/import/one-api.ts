@@ -46,7 +46,7 @@ const unpriced =
 const lookedUpNote =
   'the options lack its ModelRatio or CompletionRatio, so its price is that of a preset or of --prices.'
 
-/** Reports the models of channels. Other settings are left out, because the person's file does not have them. */
+/** Reports the models of channels. Other settings exist only in our temporary `model_list`, and are left out. */
 function channelsOf(
   settings: readonly ImportedSetting[],
   channelOf: readonly string[],

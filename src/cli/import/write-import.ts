@@ -141,14 +141,14 @@ function write(file: string, text: string): void {
   }
 }
 
-/** Valid values for settings whose form is checked. They stand in for variables that only the server may have. */
+/** Values that pass the checks of settings. They replace unset variables, which perhaps only the server has. */
 const standIns = {
   base_url: 'https://unset.example',
   region: 'us-east-1',
   role: 'arn:aws:iam::123456789012:role/unset',
 }
 
-/** Adds a value for each unset variable with which a setting of `standIns` begins, as in `base_url: "${URL}/v1"`. */
+/** Adds values for unset variables that begin a setting of `standIns`, such as URL in `base_url: "${URL}/v1"`. */
 export function withStandIns(text: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const named = Object.entries(standIns).flatMap(([key, value]) =>
     [...text.matchAll(new RegExp(`\\b${key}: "\\$\\{(\\w+)`, 'g'))].map(([, name]) => [name!, value]),

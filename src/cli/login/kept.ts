@@ -19,14 +19,16 @@ import { readGatewayUrl } from './gateway-url.ts'
 /** The tokens of a sign-in. Times are Unix milliseconds by this machine's clock. */
 export type KeptTokens = {
   access_token: string
-  /** Undefined if the server sent none. Then the person must sign in again when the access token expires. */
+  /**
+   * Undefined if the server sent no refresh token. Then the person must sign in again when the access token expires.
+   */
   refresh_token?: string
   /** The time just before the request for the tokens. */
   obtained_ms: number
   expires_ms: number
 }
 
-/** The content of a sign-in's file. If the gateway ended it, `ended` has the reason instead of `tokens`. */
+/** The content of a sign-in's file. After the gateway has ended the sign-in, the reason `ended` replaces `tokens`. */
 export type KeptSignIn = {
   url: string
   token_endpoint: string

@@ -34,7 +34,7 @@ export async function askOnLoopback(authorizationEndpoint: string, surface: stri
         exchange.method === 'GET' && asked?.pathname === '/callback' && asked.searchParams.get('state') === state
       if (!isOurs) return exchange.answer(404, pageLines, page('This page belongs to no sign-in that is under way.'))
       const { searchParams } = asked
-      // A response of another server is refused even if its state is right (RFC 9207).
+      // A response of another server is refused even if its `state` is right (RFC 9207).
       const issuer = URL.parse(searchParams.get('iss') ?? authorizationEndpoint)?.origin
       const found = searchParams.get('code')
       const isGranted = found !== null && issuer === new URL(authorizationEndpoint).origin

@@ -204,7 +204,10 @@ async function revoke({ url, revocation_endpoint: known, tokens }: KeptSignIn): 
   }
 }
 
-/** Removes the file and ends the session. @returns the former sign-in, and whether the gateway has confirmed its end */
+/**
+ * Removes the file of the sign-in, and ends its session.
+ * @returns the former sign-in, and whether the gateway has confirmed the end of the session
+ */
 export async function signOut(url: string): Promise<{ kept: KeptSignIn | undefined; isHeard: boolean } | undefined> {
   const path = fileOf(url)
   const { existsSync, rmSync } = await import('node:fs')

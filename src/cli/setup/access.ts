@@ -82,7 +82,7 @@ function ifReadable<T>(read: () => T): T | undefined {
   }
 }
 
-/** Requests the gateway's models. If it cannot be reached, the models that the person named are not checked. */
+/** Requests the gateway's models. If the gateway cannot be reached, models that the person named are not checked. */
 async function askOr(
   url: string,
   { key, bearer, model, smallModel }: AccessOptions,

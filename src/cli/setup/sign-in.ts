@@ -54,7 +54,7 @@ export async function findSignIn(
   return { url, way, bearer, tokenCommand: words }
 }
 
-/** Chooses the first way that can work, and prints the reason. */
+/** Chooses the first way to authenticate that works for the program and the gateway, and prints the reason. */
 async function chooseWay(
   name: string,
   possible: readonly SignInWay[],

@@ -43,8 +43,8 @@ export class Readers {
 const countsAtOnceMax = 2
 
 /**
- * While paid requests are served, tokens of bodies are counted only within an allowance of bytes. These are the bytes
- * that the allowance gains in a second, and its maximum.
+ * While paid requests are served, tokens of bodies are counted only within an allowance of bytes. The allowance grows
+ * by `bytesPerSecond`. It is never more than `bytesAtOnce`.
  */
 const bytesPerSecond = 2 * 1_048_576
 const bytesAtOnce = 5 * 1_048_576
@@ -75,7 +75,8 @@ export function createCounting(clockMs: () => number, isServing: () => boolean) 
       const nowMs = clockMs()
       left = Math.min(bytesAtOnce, left + ((nowMs - sinceMs) / 1000) * bytesPerSecond)
       sinceMs = nowMs
-      // A body larger than `bytesAtOnce` needs the whole allowance, which is there only after a quiet time.
+      // A body larger than `bytesAtOnce` needs the whole allowance. The allowance is whole only some time after the
+      // last count.
       if (left < Math.min(bytes, bytesAtOnce) && isServing()) return false
       left = Math.max(0, left - bytes)
       return true

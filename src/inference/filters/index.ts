@@ -97,7 +97,9 @@ function restoreCalls(
  */
 function gateReasoning(shows: boolean, wantsSealed: boolean): Step<AnswerEvent, AnswerEvent> {
   let count = 0
-  /** New block numbers by the old ones. Undefined for a reasoning block that has no visible content yet. */
+  /**
+   * The new number of each block, by its old number. Undefined for a reasoning block that has no visible content yet.
+   */
   const numbers = new Map<number, number | undefined>()
   return { push, end: () => [] }
 

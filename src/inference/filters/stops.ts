@@ -97,7 +97,7 @@ type StopPatterns = {
   code: Uint16Array
   /** For each state: the state with the longest text that is a proper suffix of this state's text. */
   fallback: Int32Array
-  /** For each state: the longest sequence that its text ends with, as an index in `stops`; -1 for none. */
+  /** For each state: the longest stop sequence at the end of its text, as an index in `stops`; -1 if there is none. */
   ending: Int32Array
   /** For each state: how many of its last characters may be the beginning of a stop sequence. */
   growing: Int32Array
@@ -153,9 +153,9 @@ function stepOf({ longer, sibling, code }: StopPatterns, state: number, characte
 }
 
 /**
- * Moves on by one character of the input.
+ * Moves on by one character of the input. Each state stands for a text (the beginning of a sequence).
  * @param counting counts the visited states
- * @returns the state with the longest text among the states whose text is the end of the input so far
+ * @returns the state of the longest such text with which the input so far ends
  */
 function follow(patterns: StopPatterns, state: number, character: number, counting?: { compared: number }): number {
   for (let from = state; ; from = patterns.fallback[from]!) {

@@ -29,7 +29,9 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   #state: 'before' | 'inside' | 'after' | 'outside' = 'before'
   /** Text at the end of a piece that may be the beginning of a tag. */
   #withheld = ''
-  /** Blanks before a possible tag. The string is only appended to, since many pieces may be a single blank. */
+  /**
+   * Blanks before a possible tag. Blanks are only appended to this string, since each of many pieces may be one blank.
+   */
   #blanks = ''
   /**
    * Text before a closing tag, without an opening tag. It is kept while it may repeat the thought of the reasoning
@@ -46,7 +48,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   #open: { index: number; kind: 'text' | 'reasoning' } | undefined
   /** Whether text followed the last piece of the reasoning field. */
   #hasRead = false
-  /** Whether the last block was cut. This is a text block, or a block of the reasoning field. */
+  /** Whether the incoming block that stopped last (of text, or of the reasoning field) was cut. */
   #wasCut = false
   /** Whether tagged text without an opening tag came before the reasoning field. Then either may repeat the other. */
   #isImplied = false
@@ -297,7 +299,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
     if (text !== '') this.#events.push({ type: 'block_delta', index: this.#blockFor(kind), text })
   }
 
-  /** Opens a block of this kind unless one is open. @returns its number */
+  /** Opens a block of this kind, unless the open block is of this kind already. @returns the number of the block */
   #blockFor(kind: 'text' | 'reasoning'): number {
     if (this.#open?.kind !== kind) {
       this.#stop(false)

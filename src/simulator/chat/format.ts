@@ -101,7 +101,7 @@ function finishReason(reply: SimulatedReply): string {
   return reply.rawFinish ?? finishReasons[reply.finish]
 }
 
-/** Makes `usage`. On this wire, prompt tokens include cached ones, and completion tokens include reasoning. */
+/** Makes `usage`. On this wire, prompt tokens include cached tokens, and completion tokens include reasoning tokens. */
 function usageOf(reply: SimulatedReply, choices: number): SimulatorJson | undefined {
   if (reply.rawUsage === 'none') return undefined
   return reply.rawUsage ?? countersOf(reply.counts, choices)

@@ -41,7 +41,7 @@ export function isSealAsked(body: SimulatorJson): boolean {
   return Array.isArray(body['include']) && body['include'].includes('reasoning.encrypted_content')
 }
 
-/** Returns function tools, including those in namespaces. Custom and hosted tools are counted but never called. */
+/** Returns function tools, including those in namespaces. Custom and hosted tools only count as prompt text. */
 function readTools(value: unknown, namespace?: string): OfferedTool[] {
   return list(value).flatMap((tool) => {
     if (tool['type'] === 'namespace') return readTools(tool['tools'], String(tool['name']))
@@ -72,7 +72,10 @@ function itemsOf(input: unknown): SimulatorJson[] {
   return typeof input === 'string' ? [{ role: 'user', content: input }] : list(input)
 }
 
-/** Adds an item to a turn. Consecutive items of the assistant are one turn, and so are consecutive outputs. */
+/**
+ * Adds an item to a turn. Consecutive items of the assistant form one turn. Consecutive outputs of tools form one turn
+ * too.
+ */
 function readItem(item: SimulatorJson, last: PromptTurn | undefined): PromptTurn {
   const type = item['type'] ?? 'message'
   const role = item['role']

@@ -256,8 +256,8 @@ type ProvenFile = { digest: string; sealsDigest: string; indexDigest: string }
 
 /**
  * Verifies that a file is consistent, and that it matches the store. The file must have exactly the entries that
- * `ranges` names for each account. The first digest of a range must continue the store's entry before the range. The
- * last digest must be the one in the store.
+ * `ranges` names for each account. In each range, the digest before the first entry and the digest of the last entry
+ * must be those in the store.
  * @param take gets the sealed rows and index rows of each part
  */
 async function prove(

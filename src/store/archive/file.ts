@@ -21,8 +21,9 @@ import type { Row } from '../sql/step.ts'
  * The file of an archive: lines of JSON, packed by gzip.
  *
  * 1. The first line describes the file and names the columns of entries.
- * 2. The accounts follow, in the order of their ids. Each has a line with the range of its entries and the digest
- *    before them, then one array for each entry. Prices and price lists stand before the first entry that names them.
+ * 2. The accounts follow, in the order of their ids. Each has a line with the range of its entries and the digest of
+ *    the entry before them, then one array for each entry. Prices and price lists stand before the first entry that
+ *    names them.
  * 3. The last line has the numbers of accounts and entries.
  */
 

@@ -49,7 +49,7 @@ export type CopyReport = {
 /** The most entries in one statement. The limit for rows of any other table is the same. */
 const sliceMax = 2_000
 
-/** How often to check whether the servers have stopped, and how often to copy new entries while they run. */
+/** The times between two checks whether the servers have stopped, and between two copies of new entries, in ms. */
 const [lookMs, catchUpMs] = [250, 2_000]
 
 /**
@@ -271,7 +271,10 @@ async function refuseOthers(source: CopySource, target: CopyTarget): Promise<voi
   }
 }
 
-/** Refuses to copy a store onto itself under another name. `begin` has then marked the source as incomplete. */
+/**
+ * Refuses to copy a store onto itself under another name. In this case, `begin` has marked the source itself as
+ * incomplete.
+ */
 async function refuseItself(source: CopySource, target: CopyTarget): Promise<void> {
   if ((await source.readMoved())?.to !== '') return
   await target.finish()

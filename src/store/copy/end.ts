@@ -103,7 +103,10 @@ export type CopyTarget = CopyEnd & {
   addEntries(rows: readonly RegisterRow[]): Promise<void>
   /** Prepares the tables for quick reading, after many entries were added. */
   settle(): Promise<void>
-  /** @param changed all rows of `replaced` registers, but only missing or different rows of other registers */
+  /**
+   * Writes registers. @param changed all rows of each `replaced` register. Of the other registers, only the rows that
+   * are missing or different in the target.
+   */
   write(changed: Registers): Promise<void>
   /** Sets the zone of the store's days and weeks. */
   setZone(zone: Zone): Promise<void>

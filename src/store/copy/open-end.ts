@@ -16,7 +16,9 @@ export async function openTarget(place: StorePlace): Promise<CopyTarget> {
   return inWords(place.shown, () => openPostgresTarget({ url: place.url.reveal(), shown: place.shown }))
 }
 
-/** Opens the source or target of a copy. Opening it, and all of its methods, throw errors in words for people. */
+/**
+ * Opens the source or target of a copy. Errors of the opening and of all later calls are explained in words for people.
+ */
 async function inWords<End extends CopyEnd>(shown: string, open: () => Promise<End>): Promise<End> {
   const { explainDatabase } = await import('../postgres/trouble.ts')
   const { end } = explainCalls({ end: open }, (error) => explainDatabase(error, shown))

@@ -39,7 +39,7 @@ const patienceMs = 2_000
 /** The most accounts in one call. They are locked until the call ends, so large calls make other replicas wait. */
 const accountsMax = 16
 
-/** The most accounts, keys and people whose figures one call of `tell` sends. The time limit is that of other calls. */
+/** The most accounts, keys and people in one call of `tell`. The call has the same time limit as other calls. */
 const toldMax = 2_000
 
 /**
@@ -61,10 +61,10 @@ const pauseMinMs = 25
 const pauseMaxMs = 100
 
 /**
- * Asks the database for one replica whether requests may run. Such a question is called an ask.
+ * For one replica, asks the database whether requests may run. Such a question is called an ask.
  *
  * - There are a few lanes (two by default), each with at most one call to the database under way.
- * - A call carries all asks that arrived since the call before. A failed call is repeated until its asks have expired.
+ * - A call carries all asks that arrived since the previous call. A failed call is repeated until its asks expire.
  * - An account is in only one call at a time. Calls carry its total figures, which must arrive in order.
  * - The desk keeps the figures of this replica (its holds and places), and writes them with every ask (admit.ts).
  * - `tell` and `admit` never run at the same time. So the figures of `tell` include everything that was just granted.
@@ -75,7 +75,7 @@ export class AdmissionDesk {
   readonly #pace: Pace
   /** Accounts that the next calls carry, in the order in which they were added. */
   readonly #due = new Set<AccountShares>()
-  /** The accounts in calls to the database that are under way or being repeated. */
+  /** The accounts of calls to the database. A call counts while it is under way, and while it is repeated. */
   readonly #inCalls = new Set<AccountShares>()
   #freeLanes: number
   /** The accounts whose figures in the database are out of date, each with the time of the first unsent change. */

@@ -5,7 +5,7 @@ import { type AccountShares, countOf, giveBack, isDirty, keyOf, type OpenAsk, ty
 /** An account, a key or a person that a call of `admit` checks, with its limits (`''`: no limit). */
 type Scope = { share: Share; limit: number | ''; budget: bigint | ''; isKey: boolean; asks: readonly OpenAsk[] }
 
-/** The fields of an ask (the question whether a request may run) that name a scope within its account. */
+/** The fields of an ask (a question whether to admit a request) that name a limited key or person. */
 const narrow = ['key', 'person'] as const satisfies (keyof OpenAsk)[]
 
 /** The parameters of one call of `admit`, and the reader of its answer. */

@@ -35,7 +35,7 @@ const preparedBeats = 10_000
  */
 export class Control {
   /**
-   * Resolves to true when the database is reached, or to false after `patienceMs` without it.
+   * Resolves to true when the database is reached, or to false if that takes longer than `patienceMs`.
    * @throws StoreError if the operator must change something first
    */
   readonly first: Promise<boolean>
@@ -126,7 +126,7 @@ export class Control {
   }
 }
 
-/** Throws if a pooler is between server and database. A pooler reports another process id than the database's. */
+/** Throws if a pooler is between server and database. A pooler announces a process id that is not the session's. */
 async function refusePooler(session: DatabaseSession, shown: string): Promise<void> {
   const [row] = await session.query('SELECT pg_backend_pid() AS pid')
   if (row!.pid !== session.pid) throw new StoreError(sayPooler(shown))

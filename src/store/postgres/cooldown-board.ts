@@ -2,12 +2,13 @@ import type { Cooldown } from '../../accounts/server-store.ts'
 import type { Transaction } from './database.ts'
 import { cool, cooling, disabled, enable, lift } from './shared-limits.ts'
 
-/** A statement with this SQL waits at its commit until the disk has the change. Cooldowns are written without it. */
+/** Makes a statement's commit wait until the change is on the disk. Cooldowns are written without this wait. */
 const durably = `set_config('synchronous_commit', 'on', true)`
 
 /**
  * The cooldowns of all replicas: times in which an upstream account is not used. After a notice of a change the whole
- * table is read, so that no change is missed. A known cooldown is reported again only if it ends later.
+ * table is read, so that no change is missed. A known cooldown is reported again only if its end has moved to a later
+ * time.
  */
 export class CooldownBoard {
   readonly #database: Transaction

@@ -36,8 +36,8 @@ export type DatabaseOptions = {
 }
 
 /**
- * A single connection, for callers that depend on its identity. Statements run one after the other. If the outcome of a
- * statement is unknown, the connection is closed.
+ * A single connection, for callers that need the same connection for all their statements. Statements run one after the
+ * other. If the outcome of a statement is unknown, the connection is closed.
  */
 export type DatabaseSession = Transaction & {
   /** The id of the server's process, as reported when the connection was made. */

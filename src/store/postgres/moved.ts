@@ -7,7 +7,7 @@ type Queries = Pick<Transaction, 'query'>
 /** Tables to which servers and operators write. The registers (accounts, keys and so on) are not listed here. */
 const others = ['balances', 'entries', 'credits', 'watched', 'head', 'usage_marks', 'sums_marks', 'traffic_q']
 
-/** The tables that are guarded once the store was moved, with the writes that fail. `replicas` allows updates. */
+/** For each table: the kinds of write that fail once the store was moved. In `replicas`, updates still work. */
 const guarded = {
   ...Object.fromEntries([...Object.keys(registers), ...others].map((table) => [table, 'INSERT OR UPDATE OR DELETE'])),
   replicas: 'INSERT',

@@ -35,8 +35,9 @@ export type PostgresOptions = ServingOptions & {
 const closeMs = 4_000
 
 /**
- * Opens a server's side of a database that replicas share. The promise resolves after a first commit, or as soon as it
- * is clear that the database cannot be reached. In that case the store becomes ready later, when the database is first reached.
+ * Opens a server's side of a database that replicas share. The promise resolves after a first commit. If the database
+ * cannot be reached, the promise resolves as soon as this is clear. The store then becomes ready when the database is
+ * first reached.
  * @throws StoreError if the database cannot be used, or another server uses `stateDir`
  */
 export async function openPostgresStore(options: PostgresOptions): Promise<ServerStore> {
@@ -45,7 +46,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Serve
   const unlock = lockAsHolder(place, () => lockState(place, options.stateDir))
   const { client, admission, introduce, reached } = createClient(options, place)
   const { line, settlement, directory, clock } = client
-  // The start waits for `opened`, which needs a commit. It does not wait if the database cannot be reached.
+  // `opened` needs a commit. If the database can be reached, the start waits for `opened`, and otherwise not.
   const served = await client.serve(unlock, async () => {
     const opened = settlement.open()
     await Promise.race([opened, reached.first.then((isReached) => (isReached ? opened : undefined))])

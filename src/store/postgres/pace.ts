@@ -42,7 +42,10 @@ export class Pace {
     return Math.max(apartMinMs, Math.min(apartMaxMs, durations * tookMs), Math.min(aloneMs, tookMs))
   }
 
-  /** Notes the start of a call. @returns a function to call when the answer comes, but not after a failure */
+  /**
+   * Notes the start of a call.
+   * @returns a function for the end of the call. Call it when the answer comes, but not after a failure.
+   */
   begin(): () => void {
     const beganMs = this.#clockMs()
     this.#beganMs = beganMs

@@ -367,7 +367,7 @@ function isStorable(value: unknown): boolean {
   return typeof value !== 'string' || isText(value)
 }
 
-/** Whether the error is about a value that does not fit its type (22), breaks a constraint (23) or is too long (54). */
+/** Whether a value does not fit its type, breaks a constraint or is too long (SQLSTATE classes 22, 23 and 54). */
 function isAboutValues(error: unknown): boolean {
   return /^(22|23|54)...$/.test(codeOf(error))
 }

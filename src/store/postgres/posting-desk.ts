@@ -32,10 +32,11 @@ const retryMs = 100
 const looksApartMs = 1_000
 
 /**
- * The part of a call's time limit (`patienceMs`) for which it may wait for a lock of another session.
+ * The part of a call's time limit (`patienceMs`) for which the call may wait for a lock of another session.
  *
  * While a call waits, it holds the locks of other accounts. Calls of other servers may wait for these locks. All such
- * waits together must be shorter than the patience of one call. They must be much shorter than the patience of a debit.
+ * waits together must be shorter than the time limit of one call. They must be much shorter than the time limit of a
+ * debit.
  */
 const lockShare = 0.25
 
@@ -301,7 +302,7 @@ export class PostingDesk implements Desk {
     }
   }
 
-  /** Reverses debits. Before that, it ends every call that might still post one of these debits. */
+  /** Ends every call that might still post one of these debits, and then reverses the debits. */
   async #giveBack(requestIds: readonly string[]): Promise<GivenBack> {
     await this.#opening.promise
     for (;;) {

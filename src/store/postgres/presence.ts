@@ -15,7 +15,7 @@ type PresenceOptions = {
   tell(identity: Identity): Promise<void>
   /** Forgets figures that this replica no longer needs. */
   forgetIdle(): void
-  /** Called when the list of living replicas with a different configuration changes, with that list. */
+  /** Called when the list of living replicas with another configuration has changed. @param others the new list */
   onConfigDiffers(others: readonly string[]): void
   beatMs?: number
   /** How often this replica cleans up and compares the configurations, in ms. */
@@ -44,7 +44,7 @@ export class Presence {
 
   /**
    * Registers this replica and starts its heartbeat.
-   * @throws StoreError if a living replica has another seal key; otherwise what the database throws
+   * @throws StoreError if a living replica has another seal key; any other error comes from the database
    */
   async start(): Promise<Identity> {
     const identity = await this.#register()
@@ -62,7 +62,7 @@ export class Presence {
     return this.#identity === undefined ? name : `${name} (${this.#identity.id})`
   }
 
-  /** Changes the introduction, the facts about this server. The next heartbeat writes it. */
+  /** Changes the introduction (the facts about this server). The next heartbeat writes it. */
   introduce(change: Partial<Introduction>): void {
     this.#introduction = { ...this.#introduction, ...change }
   }
@@ -107,7 +107,7 @@ export class Presence {
         gone = await call<number>(database, sweep, [this.#identity.id])
       this.#compare((await database.query(livingReplicas)) as Living[])
     } catch {
-      // The heartbeat reports the failure.
+      // The failure is not reported here, because the heartbeat reports it.
     }
   }
 

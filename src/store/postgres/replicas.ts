@@ -10,7 +10,10 @@ export { leaseMs }
 /** A replica counts as gone if it was not seen for this time, in ms. */
 const goneMs = 60_000
 
-/** Replicas seen within this time, in ms (> `seenMs`), are living. Some settings of living replicas must agree. */
+/**
+ * A replica counts as living if it was seen within this time, in ms. The time is longer than `seenMs`. Some settings of
+ * living replicas must agree.
+ */
 const livingMs = 30_000
 
 /** How often a replica writes its heartbeat to the table that survives a crash of the database, in ms. */

@@ -30,7 +30,8 @@ export const dialect: Dialect = {
 export const sliceSizes: SliceSizes = { readMax: 2_000, sumMax: 50_000, verifyMax: 5_000 }
 
 /**
- * The connections on which a step runs. If `transact` is missing, `query` is inside a transaction already.
+ * The connections on which a step runs. If `transact` is missing, a transaction is open already, and `query` is part of
+ * it.
  * @property lane for statements outside the transaction; it has a free connection even while transactions run
  */
 type Connections = Pick<Transaction, 'query'> & Partial<Pick<Database, 'transact'>> & { lane?: Transaction | undefined }
@@ -46,7 +47,10 @@ export async function run<T>(connections: Connections, step: StoreStep<T>): Prom
   return turn.value
 }
 
-/** Runs one statement. If a value is a string that PostgreSQL cannot store, a SELECT finds no row. */
+/**
+ * Runs one statement. A SELECT is not sent if one of its values is a string that PostgreSQL cannot store. Such a SELECT
+ * finds no row.
+ */
 async function ask({ query, lane }: Connections, { text, values, isApart }: Statement): Promise<Row[]> {
   if (isApart && lane) return lane.query(text, values)
   const isAskable = values.every((value) => typeof value !== 'string' || isText(value))

@@ -450,8 +450,9 @@ export const migrations: readonly PostgresMigration[] = [
   },
   // Operators who see only sums, prices and statements (ruling Y22).
   { oldest: 1, sql: 'ALTER TABLE triwire.operators ADD COLUMN duty text' },
-  // Limits of accounts over all their keys (src/accounts/key-bounds.ts). The spend of an account with a budget is in
-  // `spends`, under its id as the scope. The index has only those accounts that the posting of an entry must check.
+  // Limits of accounts, which all keys of an account share (src/accounts/key-bounds.ts). The spend of an account with a
+  // budget is in `spends`, under the account's id as the scope. The index has only those accounts that must be checked
+  // when an entry is posted.
   {
     oldest: 1,
     sql: `
@@ -465,8 +466,8 @@ export const migrations: readonly PostgresMigration[] = [
   CREATE INDEX accounts_bounded ON triwire.accounts (id) WHERE budget IS NOT NULL OR warn IS NOT NULL;
 `,
   },
-  // Labels that the operator declared, such as project=apollo,team=red, and dimensions separated by commas (ruling
-  // Y21).
+  // `labels`: the key's labels, such as project=apollo,team=red. `may_choose`: the dimensions in which the key's client
+  // may choose a label, separated by commas (ruling Y21).
   { oldest: 1, sql: 'ALTER TABLE triwire.keys ADD COLUMN labels text, ADD COLUMN may_choose text' },
   // Entries that a fast clock dated too late, and that a correction names. `effective_ms` is the time at which an entry
   // counts (ruling C15).

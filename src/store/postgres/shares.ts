@@ -97,7 +97,10 @@ function isEmpty({ heldNanos, taken }: Share): boolean {
   return heldNanos === 0n && taken === 0
 }
 
-/** Whether the database has, or may have, other figures. An empty share that was never sent needs no row. */
+/**
+ * Whether the figures in the database differ, or may differ, from this share. An empty share that was never sent needs
+ * no row.
+ */
 export function isDirty(share: Share): boolean {
   const { told } = share
   if (told === 'unknown') return true

@@ -81,7 +81,9 @@ export class SharingDesk implements Desk {
     await this.#board.look()
   }
 
-  /** Does not wait for the write of operators' wishes. A slow write does not mean that this connection is lost. */
+  /**
+   * Starts to write the operators' wishes, without waiting. A slow write does not mean that this connection is lost.
+   */
   async onBeat(): Promise<void> {
     void this.#steering.write()
   }

@@ -11,8 +11,8 @@ type Wish = { steering: 'disable' | 'enable'; sinceMs: number; isLate: boolean }
 const wishesMax = 1_000
 
 /**
- * Keeps the wishes of operators for places until the database has them. Other servers find out by themselves that a
- * place fails, but not that an operator disabled it. The last wish for a place counts.
+ * Keeps operators' wishes for places (upstream accounts for a model) until the database has them. Other servers find
+ * out by themselves that a place fails, but not that an operator disabled it. The last wish for a place counts.
  */
 export class Steering {
   readonly #board: Pick<CooldownBoard, 'disable' | 'enable' | 'lift'>

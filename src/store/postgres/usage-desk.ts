@@ -93,7 +93,8 @@ export class UsageDesk implements Desk {
         beganMs = performance.now()
       }
     } catch (error) {
-      // The next try continues where this one stopped. Failures of the database are reported by the posting of debits.
+      // The next run continues where this one stopped. The posting of debits reports it if the database cannot be used.
+      // So only other errors are reported here.
       if (!/^(08|57|40|55)|^E/.test(codeOf(error)) && codeOf(error) !== '')
         this.#say(`figures for reports cannot be kept: ${(error as Error).message}`)
     }

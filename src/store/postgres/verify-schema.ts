@@ -98,7 +98,8 @@ async function makeOurSchema(database: Database, { isMoved, isArchived }: StoreL
 
 /** Reads the definitions of the objects in `schema`. In them, the name of `schema` is replaced by `triwire`. */
 async function readSchema({ query }: Transaction, schema: string): Promise<MadeObjects> {
-  // The default search path has a schema named like the user. If that were our schema, definitions would omit its name.
+  // The default search path includes a schema with the user's name. PostgreSQL leaves names of schemas in the path out
+  // of definitions, so our schema must not be in the path.
   await query('SET LOCAL search_path = pg_catalog')
   // Our schema and the store's schema are read with the same settings, whatever the defaults of database and user are.
   await query('SET LOCAL quote_all_identifiers = off; SET LOCAL DateStyle = ISO; SET LOCAL IntervalStyle = postgres')

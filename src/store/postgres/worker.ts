@@ -87,7 +87,7 @@ async function prepare(): Promise<void> {
   }
 }
 
-/** Checks the zone again. This server is registered now, so commands that change the zone know of it. */
+/** Checks the zone again. This server is registered now, so a command that changes the zone finds this server. */
 async function settleZoneOnce(): Promise<void> {
   if (isZoneSettled) return
   await refuseOtherZone(lookUps, reporting.timeZone, shown)

@@ -30,7 +30,7 @@ export type Answered =
   /** The store failed, because another process has locked it, or because it is full, damaged or missing. */
   | { id: number; trouble: string }
 
-/** The most rows of sums in one answer. Writing more rows into one text would block the server's other requests. */
+/** The most rows that `sumEntries` may return. More rows would make one text so large that it blocks other requests. */
 export const sumsMax = 10_000
 
 export function toAnswer({ id, method }: Pick<BooksCall, 'id' | 'method'>, result: unknown): Answered {

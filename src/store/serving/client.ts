@@ -34,10 +34,13 @@ type ServingEngine = {
 /** The parts of a server's store that every engine has. */
 type ServedParts = Pick<ServerStore, 'directory' | 'clock' | 'findDebit' | 'noteTraffic' | 'close'>
 
-/** The most searches for a debit at once. One or two operators need no more, even while the store does not answer. */
+/**
+ * The maximum number of simultaneous searches for a debit. One or two operators need no more, even while the store does
+ * not answer.
+ */
 const findsMax = 20
 
-/** A server's side of its store. It connects settlement and directory to the current thread of the store. */
+/** A server's connection to its store. It links `settlement` and `directory` to the thread that serves the store. */
 export class StoreClient {
   readonly line = new Line()
   readonly clock: ClockBook

@@ -50,7 +50,7 @@ export type Orders = {
   uses: readonly (readonly [keyId: string, usedMs: number])[]
   admission: readonly DeskOrder[]
   cool: Cooldown
-  /** The place whose cooldown ends. */
+  /** The place (an upstream account for a model) whose cooldown ends. */
   lift: string
   steer: { steering: 'disable' | 'enable'; place: string }
   /** An operator requests a report, so all servers must write their counts of requests to the store. */
@@ -143,7 +143,7 @@ type ThreadMessage =
   | { id: number; error: CarriedError }
   | { [Name in keyof News]: { news: Name; value: News[Name] } }[keyof News]
 
-/** How to start and end a thread. It must end within `closeMs`, because a store may block forever (B14). */
+/** How to start and end a thread. The thread must end within `closeMs`, because a store may block forever (B14). */
 export type ThreadStart = { file: URL; name: string; workerData: unknown; closeMs: number }
 
 /**

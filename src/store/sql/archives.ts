@@ -120,7 +120,10 @@ export function* findSealOf(dialect: Dialect, accountId: string, seq: number): S
   return row && readSeal(row)
 }
 
-/** Lists the months whose entries are detached, separated by commas. Sums over all time need their sealed sums too. */
+/**
+ * Lists the months whose entries are detached, separated by commas. A sum over all time must include the sealed sums of
+ * these months.
+ */
 export function* listAway(dialect: Dialect): StoreStep<string> {
   return (yield* readArchives(dialect))
     .filter(isAway)

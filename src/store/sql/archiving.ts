@@ -85,7 +85,7 @@ export function* planArchive(
 }
 
 /**
- * Keeps a range from splitting a group of corrected entries: if it would, the range ends before the group (ruling C15).
+ * Shortens a range that would split a group of corrected entries. The range then ends before the group (ruling C15).
  * @returns `toSeq`, or the number of the last entry before the group
  */
 function* wholeGroups(dialect: Dialect, accountId: string, toSeq: number): StoreStep<number> {
@@ -229,7 +229,11 @@ export function* readLink(dialect: Dialect, accountId: string, seq: number) {
   return row && { digest: row['digest'] as string, balanceNanos: row['balance_after'] as bigint }
 }
 
-/** Writes the sealed rows and sums of accounts, and the index of entries. @returns false if the archive has changed */
+/**
+ * Writes the sealed rows (what remains of archived entries) and the sums of accounts. Also writes the index of archived
+ * entries.
+ * @returns false if another command has changed the archive
+ */
 export function* noteSealed(
   dialect: Dialect,
   archive: Archive,

@@ -283,7 +283,7 @@ function* findCredit(dialect: Dialect, reference: string): StoreStep<Facts['cred
   return row && { accountId: row['account_id'] as string, amountNanos: row['amount'] as bigint }
 }
 
-/** Reads the zone of reports, and locks it. If a server starts before the change is made, it waits for the change. */
+/** Reads the zone of reports, and locks it for the change. A server that starts meanwhile waits for the change. */
 function* findReporting(dialect: Dialect): StoreStep<Facts['reporting']> {
   const state = yield* readUsageState(dialect, 'UPDATE')
   const { livingReplicas } = dialect

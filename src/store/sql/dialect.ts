@@ -15,7 +15,10 @@ export type Dialect = {
   ends: string
   /** The table of credits by their references. */
   credits: string
-  /** SQL after FROM that finds the entry `e` of a reference. The column of the reference comes last in this text. */
+  /**
+   * SQL that follows FROM, and finds the credit `e` with a reference. The text ends with the column of the reference,
+   * so that ` = …` can follow.
+   */
   creditEntry: string
   /** Like `creditEntry`, but finds the row `a` in the index of archived entries. */
   archivedCredit: string

@@ -120,7 +120,7 @@ function conditions(
   return { where: parts.length ? `WHERE ${parts.join(' AND ')}` : '', values }
 }
 
-/** Conditions for the entries `e` of a slice. */
+/** Returns the SQL conditions that select the entries `e` of a slice. */
 export function inSlice({ column, after, through }: Slice, put: (value: SqlValue) => string): string[] {
   return [
     ...(after === undefined ? [] : [`e.${column} > ${put(after)}`]),

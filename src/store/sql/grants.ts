@@ -22,12 +22,15 @@ export function* sumGrant(dialect: Dialect, accountId: string): StoreStep<GrantB
   const row = yield* askOne(dialect, entry)
   const seq = Number(row?.['seq'] ?? 0)
   const base = { reference, seq, amountNanos: (row?.['amount'] as bigint | undefined) ?? 0n }
-  // Only a grant that lapses needs the sum.
+  // The sum of what was spent since the grant is needed only if the grant lapses.
   const used = Number(lapses) ? yield* sumUsed(dialect, accountId, seq, seq) : { spentNanos: 0n, throughSeq: undefined }
   return { ...base, ...used }
 }
 
-/** Locks an account, and reads its grants and lapses. The lock of heads is taken first, as in each post. */
+/**
+ * Locks an account, and reads its grants and lapses. The lock of heads (digests of all entries) is taken before the
+ * account's lock, as for each post.
+ */
 export function* findGrants(
   dialect: Dialect,
   { accountId, base }: NonNullable<ChangeScope['grants']>,

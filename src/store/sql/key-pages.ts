@@ -87,7 +87,7 @@ function* findFew(dialect: Dialect, page: KeyPage, filters: readonly KeyFilter[]
   for (const filter of filters.filter(({ parts }) => parts.length > 0)) {
     let found = 0
     for (const part of filter.parts) if (found <= foundMax) found += yield* count(dialect, part, foundMax + 1 - found)
-    // An index already gives the keys of an account in the order of the page, so this filter is not returned.
+    // The filter by account is not returned. An index already gives the keys of an account in the order of the page.
     if (found <= foundMax) return page.accountId !== undefined && filter === filters[0] ? undefined : filter
   }
   return undefined

@@ -56,7 +56,7 @@ export function wasSeen(seen: string, ms: number | string, nowMs = 'triwire.now_
   return `(${seen} > ${nowMs} - ${ms} AND ${seen} <= ${nowMs} + ${ms})`
 }
 
-/** SQL for PostgreSQL: the credit of a scope that all living replicas hold, computed as in `admit`. */
+/** SQL for PostgreSQL: the sum of the credit that all living replicas hold for a scope, computed as in `admit`. */
 export function heldByReplicas(scope: string): string {
   return `(SELECT sum(h.held)::bigint FROM triwire.shares h JOIN triwire.present r ON r.replica = h.replica
     WHERE h.scope = ${scope} AND ${wasSeen('r.seen_ms', leaseMs)})`

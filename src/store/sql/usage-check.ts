@@ -22,7 +22,7 @@ import { createWords } from './words.ts'
  * Compares the figures for reports with the entries that they include. The mark of each account is the last included
  * entry (ruling C9). Figures that are still kept are compared by day. The total costs of keys are compared by account.
  * Each comparison reads the data of one moment.
- * @param pageMax the most entries that a statement reads, so that it ends in time however many there are
+ * @param pageMax the most entries that a statement reads, so that no statement takes too long
  * @param progress called with a sentence about the current comparison
  * @returns the differences as sentences
  */

@@ -43,7 +43,7 @@ function* adopt(dialect: Dialect, reporting: Reporting, atMs: number): StoreStep
   if (state.timeZone !== before.timeZone) yield* foldAnew(dialect, state)
 }
 
-/** Returns the new state of the figures; undefined if nothing changes. */
+/** Returns the state of the figures under the server's settings. Undefined if the recorded state needs no change. */
 function adopted(before: UsageState, { timeZone, weekStarts, keepMonths }: Reporting, atMs: number) {
   const zone = { timeZone: isRecorded(before) ? before.timeZone : spellZone(timeZone), weekStarts }
   const kept = firstKept(createCalendar(zone), keepMonths, atMs)
@@ -53,7 +53,8 @@ function adopted(before: UsageState, { timeZone, weekStarts, keepMonths }: Repor
 }
 
 /**
- * Checks the zone of a server. In PostgreSQL it waits until a running change of the zone ends.
+ * Checks whether a server has the zone that the store records. In PostgreSQL, waits until a running change of the zone
+ * ends.
  * @param said the zone of the server
  * @param shown the name of the store for people
  * @returns the refusal if another zone is recorded (ruling X12)

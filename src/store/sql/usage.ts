@@ -10,7 +10,7 @@ import { wordKey } from './words.ts'
 /** The store's numbers for words (names, such as a model's), by `wordKey`. The empty word has the number 0. */
 type WordIds = ReadonlyMap<string, number>
 
-/** Returns the words that a query for figures names. Rows of figures contain only the number of each word. */
+/** Returns the words (such as a model's name) in a query for figures. Rows of figures contain only their numbers. */
 export function wordsOfReading({ by, only, within = [] }: RowReading): [kind: string, word: string][] {
   const named = Object.entries(only).flatMap(([kind, words]) => words.map((word) => [kind, word] as [string, string]))
   const ofGroups = within.flatMap((words) => words.map((word, at) => [by[at]!, word] as [string, string]))
@@ -110,9 +110,10 @@ export function selectRows(
 }
 
 /**
- * The columns to group by. If `isInOrder`, daily figures of keys are grouped by account, key and day, as in the table.
- * The database then needs no sort, and a year takes a third of the time. A key belongs to one account. Figures without
- * a key have a row for each account, and the caller adds up these rows.
+ * Returns the columns to group by. If `isInOrder` is set, daily figures of keys are grouped by account, key and day.
+ * The table is sorted in the same way, so the database need not sort, and a year takes a third of the time. The account
+ * does not divide the figures of a key, because a key belongs to one account. Figures without a key have a row for each
+ * account, and the caller adds up these rows.
  */
 function groupsOf({ table, grain, by }: RowReading, times: readonly string[], { isInOrder }: Bucketing): string[] {
   const columns = by.map((name) => columnOf(table, name)).filter((column) => column !== '0')
@@ -287,7 +288,7 @@ type MostSpent = {
   by: 'account' | 'key'
   /** The number of the account whose keys are ranked. If undefined, all accounts or all keys are ranked. */
   account: number | undefined
-  /** The time range, in quarters of an hour. `from` and `to` are each the first quarter of a day. */
+  /** The time range, in quarter hours since 1970. `from` and `to` are each the first quarter hour of a day. */
   from: number
   to: number
   /** The accounts or keys whose figures lack entries, by number. They come first, even if others have spent more. */
@@ -312,7 +313,7 @@ export function selectMost({ schema, isShared }: Dialect, most: MostSpent): Stat
   }
 }
 
-/** Selects the total cost of a key in one statement. It adds up the key's figures and the entries not yet in them. */
+/** Selects the total cost of a key in one statement: the stored sum, and the entries that are not yet in that sum. */
 export function selectSpent({ schema, parameter }: Dialect, accountId: string, keyId: string): Statement {
   const [account, key] = [parameter(1), parameter(2)]
   const idOf = (kind: string, word: string) =>

@@ -40,7 +40,7 @@ export type VerifyDialect = {
   accounts: PagedTable
   /** The index of archived entries. */
   archived: { table: PagedTable; first: readonly SqlValue[] }
-  /** Finds the damage to a row that only this kind of database can have. */
+  /** Finds damage to a row that is possible only in this kind of database. */
   findWrong?(row: Row): Iterable<string>
 }
 
@@ -113,7 +113,7 @@ export function* verifyLedger(
   const isSame = JSON.stringify(yield* readArchives(dialect)) === JSON.stringify(archives)
   return isSame ? audited : { findings: ['a month was detached or attached meanwhile: verify again'], head: undefined }
 
-  /** Reads from the audit trail the last record about each archive, by month. */
+  /** Reads the last record about each archive from the audit trail. The keys of the result are months. */
   function* readRecorded(): StoreStep<Map<string, RecordedArchive>> {
     const rows = yield* ask(
       dialect,
@@ -152,7 +152,7 @@ export function* verifyLedger(
     return entries
   }
 
-  /** Reports references whose credit is missing, although they are noted as booked. */
+  /** Reports references that are noted as booked, although the ledger has no credit with this reference. */
   function findLost(rows: readonly Row[]): boolean {
     for (const { noted, id, reference, archived } of rows)
       if (id === null && archived) continue

@@ -26,7 +26,7 @@ type LockedStore = KnownSpends & {
   readonly tails: Map<string, Tail | undefined>
   /** Versions of prices that are stored. */
   readonly versions: Set<string>
-  /** Digests of price lists that are stored. */
+  /** Digests of the price lists that the store has. */
   readonly lists: Set<string>
   /** The warnings that servers want. Read from the store when first needed. */
   watched: Watched | undefined
@@ -38,7 +38,7 @@ export type AppendBatch = LockedStore & {
   readonly moved: Set<string>
   /** Scopes of budgets whose spend has changed. */
   readonly spent: Set<string>
-  /** Balances that accounts had before the batch, by id. Filled only if low credit causes a warning. */
+  /** Balances that accounts had before the batch, by account id. Filled only if a low balance can cause a warning. */
   readonly before: Map<string, bigint>
   readonly warnings: NewWarning[]
 }
@@ -51,7 +51,7 @@ function floorMsOfRow({ kind, effective, created_ms, posted_ms }: UnplacedRow): 
   return Number(kind === 'credit' && effective !== null ? created_ms : posted_ms)
 }
 
-/** The most chains whose last entries are remembered. Each of them takes about 200 bytes. */
+/** The most accounts whose last entry is remembered. Each entry takes about 200 bytes. */
 const knownMax = 10_000
 
 /**
@@ -106,8 +106,8 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
   function run<T>(known: LockedStore, work: (batch: AppendBatch) => T): T {
     known.watched ??= warnings.readWatched()
     const { tails, watched } = known
-    // Without the moment of the last head (a proof of all entries), new entries may be dated before the head. This is
-    // accepted.
+    // If the store lacks the moment of the last head (a proof of all entries), new entries may be dated before that
+    // head. This is accepted.
     const headMs = Number(readHead.get()?.moment_ms ?? 0)
     const none = { moved: new Set<string>(), spent: new Set<string>(), before: new Map(), warnings: [] }
     const batch: AppendBatch = { ...known, nowMs: nowMs(), headMs, ...none }

@@ -52,7 +52,7 @@ export class Connection {
     this.#isSuspect = false
   }
 
-  /** Makes the log durable, then runs work that writes. A failure is reported as `trouble`; the work may be repeated. */
+  /** Makes the log durable, then runs work that writes. After a failure (`trouble`), the work can be run again. */
   write(work: (store: Store) => void): RunOutcome {
     return this.#use((store) => {
       this.makeDurable()
@@ -60,7 +60,7 @@ export class Connection {
     })
   }
 
-  /** Checks that no file of the store is lost, and then runs work that reads. */
+  /** Runs work that reads. If a file of the store is lost, the work does not run. */
   read(work: (store: Store) => void): RunOutcome {
     return this.#use((store) => {
       if (!this.#isAnyLost(store)) work(store)
@@ -149,8 +149,8 @@ export class Connection {
   }
 
   /**
-   * Saves a log whose file was deleted. This connection still has the log, and a checkpoint copies it into the store's
-   * file.
+   * Saves the content of a log (WAL) whose file was deleted. This connection still has the log open, and a checkpoint
+   * copies it into the store's file.
    */
   #saveLog(store: Store): void {
     const { files } = this.#options

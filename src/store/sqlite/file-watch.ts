@@ -17,10 +17,12 @@ const framesAtOnce = 16
 
 /**
  * Checks that the files of a running server are still the files that it opened (faults F-S5, ruling X11). SQLite keeps
- * writing to a file that was deleted, and to a log that was cut. Such data is lost when the process ends.
+ * writing to a file that was deleted, and to a log (the `-wal` file) that was cut. Such data is lost when the process
+ * ends.
  *
- * Only the log is ever opened here, because SQLite locks all the other files. Closing a second descriptor of a file
- * gives up every lock that the process has on it (https://www.sqlite.org/howtocorrupt.html, POSIX advisory locks).
+ * The log is the only file that is opened here, because SQLite locks all the other files. Closing a second descriptor
+ * of a file gives up every lock that the process has on it (https://www.sqlite.org/howtocorrupt.html, POSIX advisory
+ * locks).
  */
 export function watchFiles(path: string) {
   const logPath = `${path}-wal`
@@ -28,7 +30,7 @@ export function watchFiles(path: string) {
   const perOpening = [logPath, `${path}-shm`]
   const known = new Map<string, number | undefined>()
   let last: LogState | undefined
-  /** The opened log. It stays open, so the check works even if the process may open no more files. */
+  /** The log of the database, kept open. So it can be checked even if the process cannot open more files. */
   let log: number | undefined
   return { note, findLostStore, findLoss, isLogWhole }
 
@@ -41,14 +43,17 @@ export function watchFiles(path: string) {
     log = tryOpen(logPath)
   }
 
-  /** Checks the store's own file, without which nothing may be committed. @returns a message if it is lost */
+  /**
+   * Checks whether the store's own file is still in its place. If the file is lost, nothing may be committed.
+   * @returns a message if the file is lost
+   */
   function findLostStore(): string | undefined {
     return inodeOf(path) === known.get(path) ? undefined : sayLost(path)
   }
 
   /**
    * Checks all files.
-   * @param countFrames returns the frames in the log, as the database counts them
+   * @param countFrames returns the number of frames in the log (WAL), as the database counts them
    * @returns a message for the operator if a file was lost or damaged
    */
   function findLoss(countFrames: () => number): string | undefined {

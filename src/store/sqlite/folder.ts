@@ -124,6 +124,7 @@ export class Folder {
 }
 
 /**
- * SQLite's result codes: locked, read-only, out of memory, I/O error, damaged, full, cannot be opened, not a database.
+ * SQLite's result codes for errors of the disk or of another process. They mean: locked, read-only, out of memory, I/O
+ * error, damaged, full, cannot be opened, not a database.
  */
 const ofTheDisk = [6, 7, 8, 10, 11, 13, 14, 26]

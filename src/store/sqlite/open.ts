@@ -117,7 +117,7 @@ export function beginDetails(db: DatabaseSync): boolean {
   return true
 }
 
-/** Throws if there is no file at the path, or if SQLite must not open it. @throws StoreError */
+/** Refuses a path without a file, or with a file that SQLite must not open. @throws StoreError */
 export function refuseUnfit(path: string): void {
   refuseNoFile(path)
   refuseWideMode([path, `${path}-wal`, `${path}-shm`])

@@ -21,8 +21,8 @@ const pausesMs: Partial<Record<RunOutcome, number>> = { busy: 20, failed: 250 }
 
 /**
  * The waiting work for the ledger. When the thread begins a run, all work that has arrived shares one transaction, and
- * so one sync of the disk. Work stays queued until its commit has returned. Posting a debit again after a failed commit
- * is harmless because of its request id (F-S3). A debit that this second try finds in the ledger is on the disk (B8).
+ * so one sync of the disk. Work stays queued until its commit has returned. After a failed commit, a debit is posted
+ * again. The request id makes this harmless (F-S3). If the ledger has the debit already, the debit is on the disk (B8).
  */
 export class Queue {
   readonly #options: QueueOptions

@@ -25,7 +25,7 @@ export type KnownSpends = {
 type Counted = Spend & { warned: number; seq: bigint | null }
 
 /**
- * An entry that may count in a budget.
+ * An entry that possibly counts in a budget.
  * @property spender the id of the entry's key, account or person
  * @property seq the number of the entry if the spender is an account; otherwise null
  */

@@ -30,7 +30,7 @@ type StoreOptions = Omit<OpenOptions, 'lock'> & {
   nowMs?: () => number
   /** Whether the caller is the server that holds the store's lock. Any other caller migrates only if no server runs. */
   isServer?: boolean
-  /** The zone of the days by which budgets are counted. */
+  /** The time zone whose days, weeks and months renew budgets. */
   zone?: Zone | undefined
   /** Called when the ledger gets its first entry of form 3, a newer layout of entries. */
   onBegun?: (() => void) | undefined
@@ -66,7 +66,7 @@ export function openStore(
     readClock: () => run(readClock(dialect)),
     adoptReporting: (reporting: Reporting, nowMs: number) => run(adoptReporting(dialect, reporting, nowMs)),
     pruneSome: () => run(pruneSome(dialect)),
-    /** Checks the recorded zone. @throws StoreError if it is another one than `said` (ruling X12) */
+    /** Checks the recorded zone. @throws StoreError if the recorded zone is not `said` (ruling X12) */
     refuseOtherZone: (said: string, shown: string) => refuseOtherZone(run, said, shown),
     /** Runs work that can also be done later. It fails at once if another process has the lock. */
     withoutWaiting: <T>(work: () => T) => withoutWaiting(db, work),

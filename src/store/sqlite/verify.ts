@@ -27,9 +27,9 @@ export function verify(db: DatabaseSync, run: Run, dialect: Dialect, options: Ve
 }
 
 /**
- * Verifies the ledger, and makes a head of what it read. A head proves all entries up to its moment. This connection
- * holds the write lock while it fixes the moment, so no post is under way. So all entries in the ledger were posted by
- * that moment, and all others will be posted later.
+ * Verifies the ledger, and makes a head, which proves all entries up to a moment. The moment is fixed under the write
+ * lock, so no debit is being posted then. All entries in the ledger were therefore posted by that moment, and all later
+ * entries are posted after it.
  */
 export function audit(db: DatabaseSync, run: Run, dialect: Dialect, options: VerifyOptions): Audited {
   const findings: string[] = []

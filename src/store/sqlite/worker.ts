@@ -132,7 +132,7 @@ function start(): void {
     return news
   }
 
-  /** Posts the spool. While the clock is in doubt, this waits, because the clock dates the entries (ruling Y15). */
+  /** Posts the spool once. While the clock is in doubt, posts nothing, because the clock dates entries (ruling Y15). */
   function drain(opened: Store): void {
     if (isDrained || !clock.believes(nowMs())) return
     const recovery = drainSpool(path, opened, () => connection.makeDurable())

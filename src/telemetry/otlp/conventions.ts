@@ -136,8 +136,8 @@ function usage<const Name extends string>(name: Name, help: string) {
 }
 
 /**
- * Provider names of the conventions, by host. Subdomains of a host count too. For any other host, the provider's name
- * comes from the configuration.
+ * The provider names in OpenTelemetry's conventions, by host. Subdomains of a host count too. For any other host, the
+ * provider's name comes from the configuration.
  */
 export const providerOfHost: readonly (readonly [host: string, provider: string])[] = [
   ['api.anthropic.com', 'anthropic'],

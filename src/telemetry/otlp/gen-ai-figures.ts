@@ -6,7 +6,7 @@ import { failureOf } from './spans.ts'
 /** The metrics of OpenTelemetry's conventions for generative AI. One operation is a request with all its attempts. */
 type GenAiFigures = { note(record: CallRecord): void; families: readonly Family[] }
 
-/** Creates the metrics. @param isCompat whether to add the histogram from before 2026 */
+/** Creates the metrics. @param isCompat whether to add `tokenUsage`, which the conventions had before 2026 */
 export function createGenAiFigures(isCompat: boolean): GenAiFigures {
   const duration = new Histogram(facts.duration)
   const firstChunk = new Histogram(facts.firstChunk)

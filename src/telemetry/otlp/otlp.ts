@@ -197,7 +197,7 @@ const tokenCounters: ReadonlySet<string> = new Set(
   ].map(({ name }) => name),
 )
 
-/** Returns a function that makes the attributes of a sample. Its third label, if any, is an error or a token type. */
+/** Returns a function that makes a sample's attributes. The sample's third label, if any, is an error or token type. */
 function genAiAttributes(places: ServerNames): AttributesOf {
   return ({ facts: { name, labels } }: Family, { values }: Sample) => {
     const [model = '', upstream = '', third = ''] = values

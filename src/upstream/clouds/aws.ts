@@ -22,7 +22,7 @@ const machineHosts = new Set(['169.254.169.254', '[fd00:ec2::254]'])
 const containerHosts = new Set(['169.254.170.2', '169.254.170.23', '[fd00:ec2::23]'])
 const silentMachine = 'in a container the hop limit of the instance must be 2'
 
-/** The sources in the order of AWS's own tools (botocore 1.44.8, `credentials.py`), but the account's settings come first. */
+/** Credential sources: the account's settings, then the order of AWS's tools (botocore 1.44.8, `credentials.py`). */
 const awsSources: readonly CloudSource<AwsAccount>[] = [
   {
     name: 'profile',
@@ -218,7 +218,7 @@ function readRole(text: string, around: SourceAround): Omit<CloudToken, 'source'
   return { use: { id, secret, token }, identity: arn, lifeMs: lifeUntil(end, around, 'STS') }
 }
 
-/** Returns the text of the first element with a name. STS writes no entities in these elements. */
+/** Returns the text of the first element with this name. STS writes no entities in the elements that are read here. */
 function elementOf(xml: string, name: string, where: string): string {
   const [, text] = new RegExp(`<${name}>([^<]+)</${name}>`).exec(xml) ?? []
   if (text === undefined) throw new Error(`the answer of ${where} has no ${name}`)

@@ -103,7 +103,7 @@ function readManaged(text: string, around: SourceAround): { bearer: string; life
   return readOAuth(JSON.stringify({ ...rest, expires_in: seconds }), where)
 }
 
-/** Returns the address of the metadata service. Azure's own libraries read this variable too (azure-identity). */
+/** Returns the address of the metadata service. Azure's own libraries (azure-identity) read the same variable. */
 function machineOf({ env }: SourceAround): string {
   return (env['AZURE_POD_IDENTITY_AUTHORITY_HOST'] || 'http://169.254.169.254').replace(/\/+$/, '')
 }

@@ -34,8 +34,8 @@ const readers: Readonly<Record<string, FileReader>> = {
 }
 
 /**
- * Takes a token of Google. The account or `GOOGLE_APPLICATION_CREDENTIALS` names a file of credentials for this. If
- * neither names a file, the metadata server is asked.
+ * Gets a token of Google. The account or `GOOGLE_APPLICATION_CREDENTIALS` names the file of credentials. If neither
+ * names a file, the metadata server is asked.
  * @throws Error in words for operators, without a secret
  */
 export async function takeGoogle({ credentialsFile }: GoogleAccount, around: SourceAround): Promise<CloudToken> {
@@ -73,7 +73,8 @@ async function takeServiceAccount(said: CredentialsFile, around: SourceAround): 
   }
   const before = around.nowMs()
   const { text } = await ask().catch((error) => {
-    // The refusal has shown the cloud's time. If our clock differs, one assertion with the cloud's time is tried.
+    // The `Date` of the refusal may have corrected our time. After a correction of a minute or more, one new assertion
+    // is sent.
     if (Math.abs(around.nowMs() - before) < 60_000) throw error
     return ask()
   })

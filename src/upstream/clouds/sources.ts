@@ -5,7 +5,7 @@ import { type DialRoute, ProxyRefusal } from '../dial.ts'
 import { type FetchRequest, fetchHttp } from '../http-fetch.ts'
 import { type CommandEnd, runCommand } from '../key-command.ts'
 
-/** A credential that a source gave. */
+/** A credential of a cloud, as a source such as a file or a metadata service gave it. */
 export type CloudToken = {
   /** Credentials that sign requests to AWS, or a bearer token with further headers. */
   use: AwsCredentials | { bearer: string; headers?: readonly (readonly [name: string, value: string])[] }
@@ -16,7 +16,7 @@ export type CloudToken = {
   lifeMs: number | undefined
 }
 
-/** A source of credentials, tried in the order of its list. */
+/** A source of credentials. The sources in a list are tried in the order of the list. */
 export type CloudSource<Settings> = {
   name: string
   /** Whether the settings or the environment name the source. The first source that applies is asked. */
@@ -133,7 +133,7 @@ function codeOf(text: string): string {
   return code === undefined ? '' : ` ${code}`
 }
 
-/** Reads a file with credentials. @param what the file's name for operators @throws Error with the path and cause */
+/** Reads a file with credentials. @param what the words for the file in errors @throws Error with path and cause */
 export async function readSource(path: string, what: string): Promise<string> {
   try {
     return await readFile(path, 'utf8')

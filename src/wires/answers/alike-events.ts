@@ -115,8 +115,7 @@ function mouldOf(before: string, text: string): EventMould | undefined {
   const value: unknown = JSON.parse(template + text.slice(from))
   const holes: EventHole[] = []
   findHoles(value, holes)
-  // The place of a changed text is missing in the parsed object if the text is a key, or if a member occurs twice. Then
-  // no mould is made.
+  // `findHoles` does not find a changed text that is a key, or whose member occurs again. Then no mould is made.
   if (holes.filter(Boolean).length < literals.length) return undefined
   return { literals: [...literals, ownCopy(text.slice(from))], holes, value }
 }

@@ -18,7 +18,10 @@ export class JsonPatch {
   readonly members: readonly JsonMember[]
   /** The new values of each object, by the object's path joined with `/`. All values for one object form one edit. */
   readonly #values = new Map<string, { path: readonly string[]; values: Map<string, string | undefined> }>()
-  /** The elements of lists and the members of objects, by the start of the list or object. Cached for further edits. */
+  /**
+   * The elements of lists and the members of objects. The key is the position where the list or object begins. Both
+   * maps are kept for further edits.
+   */
   #elements: Map<number, Range[]> | undefined
   #inner: Map<number, JsonMember[]> | undefined
 

@@ -236,7 +236,7 @@ export class ProducedText {
   #characters = 0
   #reasoningCharacters = 0
 
-  /** Counts a text. @param raw the inside of a JSON string, as written in a frame */
+  /** Counts a text. @param raw the text between the quotes of a JSON string, with its escapes, as in the frame */
   addRaw(raw: string): void {
     this.#note(raw.length)
     this.#raw += raw
@@ -279,7 +279,10 @@ export class ProducedText {
   }
 }
 
-/** Decodes the inside of a JSON string, held as latin1. Two escapes that form a surrogate pair become one character. */
+/**
+ * Decodes the text between the quotes of a JSON string, given as UTF-8 bytes in latin1. Two escapes that form a
+ * surrogate pair become one character.
+ */
 export function decodeString(raw: string): string {
   if (!encoded.test(raw)) return raw
   const text = decodeUtf8(raw)

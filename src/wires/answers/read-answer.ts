@@ -74,8 +74,8 @@ export function newPart(told: string, piece: string): string {
 }
 
 /**
- * Whether a block's first delta repeats the text of the block's start event (ruling Y4). It does if both texts are
- * equal, or if the start has whole arguments. Any other delta continues the text.
+ * Whether a block's first delta repeats the text of the block's start event (ruling Y4). That is so if both texts are
+ * equal, or if the start event has whole arguments. Any other delta continues the text.
  */
 export function repeatsStart(start: string, delta: string, isArguments = false): boolean {
   return delta === start || (isArguments && isJsonObject(start))
@@ -234,8 +234,8 @@ export function listOf(value: unknown): unknown[] {
 const argumentNames = ['arguments', 'input', 'parameters', 'args', 'params']
 
 /**
- * Returns the arguments of a call. They have one of the `argumentNames`, in the call or in its `function` (ruling Y5).
- * Empty arguments are returned only if the call has no other arguments.
+ * Returns the arguments of a call. Searches the call and its `function` for all `argumentNames` (ruling Y5). Empty
+ * arguments are returned only if no other arguments are found.
  */
 export function argumentsIn(call: JsonObject): unknown {
   const fn = asObject(call['function'])

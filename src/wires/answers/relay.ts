@@ -30,8 +30,8 @@ export interface StreamRelay {
   end(): string
   /**
    * Called when the connection broke or stays silent. If the model has given a stop reason, the answer is whole. The
-   * state then becomes `finished`, but `stopped` stays `stopped` (ruling T19). Without a stop reason, the state does
-   * not change. An incomplete frame is dropped.
+   * state then becomes `finished`, unless it is `stopped` (ruling T19). Without a stop reason, the state does not
+   * change. An incomplete frame is dropped.
    */
   breakOff(): string
   /** Takes a whole JSON answer although a stream was requested. */

@@ -32,7 +32,10 @@ const keptMax = 4 * 1_048_576
 export class BegunCalls {
   readonly #calls = new Map<string, BegunCall>()
   #kept = 0
-  /** For calls without numbers: the count of calls by choice, and the assigned number by id. */
+  /**
+   * For calls that the upstream sends without numbers: the count of calls by choice, and the assigned number by call
+   * id.
+   */
   readonly #counts = new Map<unknown, number>()
   readonly #byId = new Map<string, number>()
 
@@ -41,8 +44,8 @@ export class BegunCalls {
   }
 
   /**
-   * Assigns numbers to the calls of a chunk that have none, and writes the numbers into the chunk (ruling Y3). A piece
-   * with an id or a name begins a call. Any other piece belongs to the previous call.
+   * Assigns a number to each call without a number in a chunk, and writes the numbers into the chunk (ruling Y3). A
+   * piece with an id or a name begins a call. Any other piece belongs to the previous call.
    * @returns the numbers, with the paths of the calls
    */
   numbered(choices: readonly unknown[]): [path: string[], index: number][] {
@@ -125,7 +128,7 @@ export class BegunCalls {
     return paths
   }
 
-  /** The call in these choices whose arguments are this text. */
+  /** Returns the call in these choices that has this text as its arguments. */
   callOf(choices: readonly JsonObject[], text: string): BegunCall | undefined {
     const calls = choices.flatMap(callsIn)
     const found = calls.find(([, call]) => asObject(call['function'])?.['arguments'] === text)

@@ -187,7 +187,7 @@ const besides = ['delta', 'message', 'text', 'tool_calls', 'function_call']
 
 type PlainContent = { content: JsonObject; calls: readonly unknown[]; holder: ChoiceKey }
 
-/** The content of a choice in the wire's own form; undefined if it has this form already. */
+/** Returns a choice's content in the wire's own form; undefined if the content has this form already. */
 function plainOf(choice: JsonObject | undefined, key: ChoiceKey, hasOwn: boolean): PlainContent | undefined {
   if (choice === undefined) return undefined
   const own = asObject(choice[key])
@@ -228,7 +228,10 @@ function isPlain(value: unknown): boolean {
   return args == null ? argumentsIn(call) === undefined : typeof args === 'string'
 }
 
-/** Returns a call in the wire's own form. @param source returns the exact text of arguments that are an object */
+/**
+ * Returns a call in the standard form of the wire.
+ * @param source returns the source text of the arguments, for arguments that are an object
+ */
 function plainCall(call: JsonObject, source: () => string | undefined): JsonObject {
   const {
     function: fn,

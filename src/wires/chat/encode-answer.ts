@@ -19,7 +19,7 @@ export class ChatEncoder implements Encoder {
   #hasStarted = false
   #calls = 0
   #hasReasoned = false
-  /** The number of a reasoning block without text so far. A separator is written before its first text. */
+  /** The number of a reasoning block that has no text yet. Its first text is written after a separator. */
   #fresh: number | undefined
 
   constructor(head: AnswerHead) {

@@ -46,9 +46,9 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
 }
 
 /**
- * Decides whether to request reasoning. While reasoning, some models refuse a forced call (R-CHOICE) or a tool turn
- * without its reasoning text. A client that never saw this text cannot send it (R-HIST). In these cases reasoning is
- * turned off if the model allows it.
+ * Decides whether to request reasoning. While reasoning, some models refuse a forced call (R-CHOICE). Some also refuse
+ * a turn with calls that lacks its reasoning text. A client that never saw this text cannot send it (R-HIST). In these
+ * cases reasoning is turned off if the model allows it.
  */
 function reasoningForTurns(wish: Reasoning, { turns, choice, losses }: Prepared, profile: Profile): Reasoning {
   const { canDisable, style, forcedCalls = true, default: usual = 'none' } = profile.reasoning

@@ -64,7 +64,9 @@ export const chatFields: FieldTable = fieldTable([
   refused('function_call', 'legacy functions are not translated: remove the field, tool_choice is read.'),
 ])
 
-/** The scalars that models of this wire accept. `top_k` is only a field of models, not of clients. */
+/**
+ * The scalars (fields with a single value) that models of this wire accept. A client cannot send `top_k` on this wire.
+ */
 export const chatScalars = scalarsOf(chatFields, [
   scalar('top_k', 'number', { ifAccepted: true, note: ' where the model takes it, else dropped' }),
 ])

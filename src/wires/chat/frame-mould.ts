@@ -31,7 +31,7 @@ const headKeys = ['id', 'object', 'created', 'model', 'choices', 'error', 'usage
 const looked = new Set(headKeys)
 const telling = new Set(tellingNames)
 
-/** The most bytes of a chunk that becomes a mould, since the mould keeps parts of them. */
+/** The most bytes of a chunk that becomes a mould (template). A mould keeps parts of its chunk in memory. */
 const dataMax = 8_192
 
 /** Members inside choices that no code reads, and that differ with each token. */
@@ -188,7 +188,8 @@ export class FrameMould {
     first.shown = shown.slice(0, shownFrom) + first.shown
     last.raw += frame.slice(from + data.length)
     last.shown += shown.slice(shownFrom + result.length)
-    // The other literals keep only the data of this frame alive, which `dataMax` limits.
+    // The first and last literal are copied, so that they do not keep a larger text alive. The other literals keep only
+    // the data of this frame alive, and `dataMax` limits that data.
     for (const literal of [first, last])
       Object.assign(literal, { raw: ownCopy(literal.raw), shown: ownCopy(literal.shown) })
     this.#hasOneText =

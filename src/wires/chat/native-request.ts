@@ -63,7 +63,10 @@ function isUsageAsked(body: ClientBody): boolean {
   return wishes.length > 0 && wishes.every((wish) => wish === true)
 }
 
-/** The number of requested answers. The cap applies to each, and the reported usage covers all of them (ruling C7). */
+/**
+ * The number of answers that the client requests. The output cap applies to each answer. The reported usage is the sum
+ * for all answers (ruling C7).
+ */
 function choicesOf(body: ClientBody): number {
   if (!body.has('n')) return 1
   const n = body.value('n')

@@ -41,7 +41,7 @@ export class ChatNativeStream extends NativeStream {
    * reasoning, text or calls need different moulds, and each choice has its own moulds.
    */
   #moulds: LearnedChunk[] = []
-  /** The number of learned chunks. It has a limit, for streams in which no two chunks are alike. */
+  /** The number of chunks that became moulds. It is limited, because in some streams no two chunks are alike. */
   #learned = 0
   readonly #named: NamedCalls = new Set()
   readonly #calls = new BegunCalls()
@@ -146,8 +146,8 @@ export class ChatNativeStream extends NativeStream {
     const usages: PlacedUsage[][] = []
     for (const { learned, usages: texts } of told) {
       const list = texts.map((text, i) => ({ place: learned.places[i]!, usage: parseAnswer(decodeUtf8(text)) }))
-      // If a usage names a service (such as a tier), the piece is parsed instead. A service that the chunk names outside
-      // of its usage must be noted first.
+      // If a usage names a service (such as a tier), the piece is parsed instead. Parsing notes a service beside the
+      // usage first, and then the service in the usage.
       if (!list.every(({ usage }) => usage && !noteService({}, usage).service)) return undefined
       usages.push(list as PlacedUsage[])
     }
@@ -256,9 +256,9 @@ export class ChatNativeStream extends NativeStream {
       this.#usageFrame = holdsMoreThanTokens(this.#told!) ? '' : shown
       return ''
     }
-    // Later chunks that fit this mould are not checked for a service, such as a tier. So this chunk is learned only if
-    // its service is noted already. A chunk in which a choice or a call begins is not learned either, because it may
-    // get members that later chunks lack.
+    // From this chunk a template for later chunks can be made. Chunks that fit the template are not searched for facts
+    // of the service, such as its tier. So the chunk's own facts must be noted already. A chunk in which a choice or a
+    // call begins makes no template, because it may have members that later chunks lack.
     const isBeginning = isFirst || begun.length > 0
     if (noteAnswer(this.report, chunk) === this.report && !isBeginning) this.#learnMould(frame, shown, patch, texts)
     return shown

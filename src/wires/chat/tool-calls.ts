@@ -40,7 +40,7 @@ export class ToolCalls {
 
   readonly #isCumulative: boolean
   readonly #toolNames: ReadonlySet<string>
-  /** The last call, if its name may be the beginning of a longer name. */
+  /** The newest call, while its name may still be only the beginning of the name of a tool. */
   #pending: ToolCall | undefined
 
   constructor(narrator: Narrator, isCumulative: boolean, toolNames: ReadonlySet<string>) {
@@ -76,7 +76,7 @@ export class ToolCalls {
     if (text !== '') this.#append(call, text)
   }
 
-  /** Ends earlier calls with whole arguments. To be called before another block begins. */
+  /** Ends earlier calls whose arguments are whole. To be called before another block begins. */
   stopWhole() {
     this.#openPending()
     for (const call of this.#whole) this.#stopIfWhole(call)
@@ -98,7 +98,9 @@ export class ToolCalls {
     if (isUnread || (named.length === 0 && isBlank)) this.#narrator.miss('call', unreadable())
   }
 
-  /** The call of a fragment; undefined for a new call; `lost` if the call is ambiguous or unknown. */
+  /**
+   * Finds the call of a fragment. @returns undefined if a new call begins; `lost` if the call is unknown or ambiguous
+   */
   #find(index: number | undefined, id: string | undefined, name: string | undefined, text: string) {
     const atIndex = index === undefined ? undefined : this.#byIndex.get(index)
     const pending = this.#pending
@@ -155,7 +157,7 @@ export class ToolCalls {
     if (isWhole || call.buffered !== '') this.#openPending()
   }
 
-  /** The longer name that results if a fragment continues the call's name; undefined for any other fragment. */
+  /** If a fragment continues the call's name, returns the longer name. Returns undefined for any other fragment. */
   #joined(call: ToolCall, id: string | undefined, name: string | undefined): string | undefined {
     const begun = call.name
     if (begun === undefined || name === undefined || name === begun || (id !== undefined && id !== call.id))

@@ -20,7 +20,7 @@ export const contentDeltas: Readonly<Record<string, { blocks: RegExp; member: st
   citations_delta: { blocks: /^text$/, member: 'citation' },
   thinking_delta: { blocks: /^thinking$/, member: 'thinking' },
   signature_delta: { blocks: /^thinking$/, member: 'signature' },
-  // For calls of tools of the client, of the provider and of remote servers.
+  // For every tool call, whether the client, the provider or a remote server runs the tool.
   input_json_delta: { blocks: /tool_use$/, member: 'partial_json' },
 }
 
@@ -32,7 +32,7 @@ export const contentDeltas: Readonly<Record<string, { blocks: RegExp; member: st
 export type StartContent = {
   /** The members that are emptied in the start for the client, each with its empty value as JSON. */
   emptied: Map<string, string>
-  /** Deltas that are sent right after the start. They are kept until they were compared with deltas of the upstream. */
+  /** Deltas that are sent right after the start. They are kept to detect a delta of the upstream that repeats them. */
   deltas: ContentDelta[]
   /** Whole arguments of a call as the model wrote them. They count if no delta brings arguments (ruling Y4). */
   input: string

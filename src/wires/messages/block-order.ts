@@ -94,7 +94,7 @@ export class BlockOrder {
     return this.#open.size > 0
   }
 
-  /** Whether the answer has too many blocks, or too much text that waits inside a call. */
+  /** Whether the answer has too many blocks, or too much text waits until an open call ends. */
   get isFull(): boolean {
     return this.#count >= blocksMax || this.#waitingLength > waitingMax
   }
@@ -104,7 +104,10 @@ export class BlockOrder {
     this.#known = undefined
   }
 
-  /** Returns the client's form of a delta in which only the text differs from the last parsed delta; else undefined. */
+  /**
+   * Returns the client's form of a delta that differs from the last parsed delta only in its text. Returns undefined
+   * for any other frame.
+   */
   repeat(frame: RawFrame): string | undefined {
     const known = this.#known
     if (known === undefined || frame.slice(0, known.start.length) !== known.start) return undefined
@@ -177,7 +180,7 @@ export class BlockOrder {
     if (type === 'signature_delta') return this.#sign(block, value as string, shown)
     if (typeof value === 'string') {
       this.#tally(block, type, value)
-      // After a blank piece, or one that may complete the arguments, the next delta must be parsed too.
+      // If the piece is blank or may end the arguments, the next delta must be parsed, so nothing is learned here.
       const isOpen = !isBlank && !(block.isCall && endsObject(value))
       if (isOpen && block.content.deltas.length === 0) this.#learn(block, member, value, came, shown)
     }
@@ -250,7 +253,7 @@ export class BlockOrder {
     return text
   }
 
-  /** Whether a delta repeats the content of the start event, or whole arguments (ruling Y4). */
+  /** Whether a delta repeats the start event's content, or arguments that are already complete (ruling Y4). */
   #isSaid(block: OrderedBlock, content: DeltaContent): boolean {
     if (isRepetition(block.content, content)) return true
     if (content.type !== 'input_json_delta') return false
@@ -360,7 +363,7 @@ const lineEnd = /[\n\r]/
 /** The most text that may wait inside a call, in characters. If more waits, the answer fails. */
 const waitingMax = 32 * 1_048_576
 
-/** The bytes before and after a delta's text, if the text is found at this member. */
+/** Returns the bytes of a frame before and after the text of `member`. Undefined if that text is not `value`. */
 function aroundText(frame: RawFrame, member: string, value: unknown): AroundText | undefined {
   const needle = `"${member}":`
   const raw = stringBehind(frame, needle)

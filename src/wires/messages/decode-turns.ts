@@ -45,7 +45,7 @@ type MessagesConversation = {
   preamble: OperatorTurn[]
   turns: Turn[]
   toolChanges: ToolChange[]
-  /** The effort from the last system turn that sets one in `output_config`. */
+  /** The effort that `output_config` of a system turn sets. If several turns set an effort, the last turn counts. */
   effort: ReasoningLevel | undefined
 }
 

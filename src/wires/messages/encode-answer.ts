@@ -23,7 +23,7 @@ export class MessagesEncoder implements Encoder {
   #front: number | undefined
   /** Whether the front block was cut. Its stop event waits, and is not sent if an error comes (translation 4.3). */
   #isCut = false
-  /** The front block's number on the wire. */
+  /** The front block's number in the client's stream. */
   #number = -1
   #deltaStart = ''
   #deltaEnd = ''

@@ -36,12 +36,12 @@ type IncomingBlock = {
 }
 
 /**
- * Reads the blocks of an answer by the upstream's number. A stop is reported only at the next event, since more text
- * may follow and continue the block. Only the answer's end shows whether a cap has cut the last block.
+ * Reads the blocks of an answer. The upstream gives each block a number. A stop is reported only at the next event,
+ * since more text may follow and continue the block. Only the answer's end shows whether a cap has cut the last block.
  *
- * Upstreams overlap blocks: thinking may stay open while text streams, and a number may be used twice. We emit only one
- * open text or reasoning block (I4), so the next one ends it. Text for an ended block starts another block, and a late
- * signature or stop is ignored (ruling U7).
+ * Upstreams overlap blocks: thinking may stay open while text streams, and a number may be used twice. The gateway
+ * emits only one open text or reasoning block (I4). So such a block ends when another one begins. Text for an ended
+ * block starts another block, and a late signature or stop is ignored (ruling U7).
  */
 export class IncomingBlocks {
   readonly #narrator: Narrator

@@ -54,7 +54,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   }
 }
 
-/** Returns the members that every message must have (ruling Y3) and that this message lacks, apart from its content. */
+/** Returns the required members (ruling Y3) that this message lacks, except `content`. */
 export function missingInMessage(message: JsonObject): Map<string, string> {
   const values = new Map<string, string>()
   for (const [name, value] of Object.entries({ type: 'message', role: 'assistant' }))

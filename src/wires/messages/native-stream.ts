@@ -73,7 +73,8 @@ export class MessagesNativeStream extends NativeStream {
     try {
       return this.#takeNamed(frame, data, event)
     } catch (error) {
-      // Edits have a limit on depth. A more deeply nested frame passes if it needs no edit.
+      // Edits have a limit on depth. A frame that is nested more deeply passes only if it needs no edit, and this frame
+      // needs one.
       if (!(error instanceof JsonError)) throw error
       this.break('an event cannot be edited')
       return ''
@@ -242,7 +243,7 @@ export class MessagesNativeStream extends NativeStream {
     return this.#counted(delta, { ...this.known(), inputTokens, outputTokens })
   }
 
-  /** Sets counters that are missing or differ from the billed ones (ruling P10). */
+  /** In an event, sets the counters that are missing or differ from the billed ones (ruling P10). */
   #counted({ frame, data }: { frame: RawFrame; data: string }, usage: Usage): string {
     const patch = new JsonPatch(Buffer.from(data, 'latin1'))
     const wanted = encodeUsage(usage)
@@ -272,7 +273,7 @@ function withReason(frame: RawFrame, data: string, reason: unknown): { frame: Ra
   return { frame: text, data: dataOf(text)! }
 }
 
-/** The blocks in a `message_start`, each as written. The content may also be a single block instead of a list. */
+/** Returns the blocks in a `message_start`, as their source text. The content may also be a block instead of a list. */
 function elementsIn(data: string): string[] {
   const source = keptSources(decodeUtf8(data), 'content', (root) => [asObject(root['message'])])(0)
   const bytes = Buffer.from(source ?? '[]')

@@ -139,7 +139,7 @@ export function droppedFields(values: MemberValues, moved: readonly string[] = [
 export class MemberValues extends Map<string, string | undefined> {
   /** Removed members that would have chosen another model, provider, host or price (ruling Y13). */
   routed: Losses | undefined
-  /** The names that our tables have for the members listed in `routed`. */
+  /** The names of the removed top-level members of `routed`, as the client wrote them. */
   routedKeys: Set<string> | undefined
 }
 
@@ -192,8 +192,8 @@ function dropRouting(body: ClientBody, model: Model, values: MemberValues): void
   }
 
   /**
-   * Returns the name under which a dropped member is listed as a loss; undefined if the member stays. If a container
-   * (an object that may choose the route) is inside another one, it is dropped.
+   * Returns the name under which a dropped member is listed as a loss; undefined if the member stays. A container (an
+   * object that may choose the route) is dropped if it is inside another container.
    */
   function rowOf(key: string, inside: string): string | undefined {
     const { folded, row } = readFieldName(key)

@@ -17,8 +17,8 @@ type RequestWords = {
 }
 
 /**
- * The names of a wire that its refusals may mention: the field of the conversation, the cap fields, and further
- * words.
+ * The names of a wire's request fields, as they occur in refusals. They are the field of the conversation, the fields
+ * that cap the output, and further words.
  */
 export type WireSpeech = { conversation: { field: string }; caps: readonly string[]; words: RequestWords }
 

@@ -22,7 +22,7 @@ import { refusals, refuse, wrongType } from './refusals.ts'
 
 export type Nesting = 'nested' | 'beside'
 
-/** Returns the object that has the members of a tool, choice or format, and the object's place in the body. */
+/** Returns the object that contains the members of a tool, choice or format, and that object's place in the body. */
 function wordsOf(object: Json, kind: string, at: string, nesting: Nesting): [words: Json, at: string] {
   if (nesting === 'beside') return [object, at]
   const place = `${at}.${kind}`
@@ -60,7 +60,7 @@ const choiceWords = new Map<unknown, ToolChoice['mode']>([
   ['required', 'required'],
 ])
 
-/** The words of the messages wire for the type of a choice object. */
+/** The values of `type` in a tool choice of the messages wire. */
 const wordsOfMessages: ReadonlySet<unknown> = new Set(['auto', 'any', 'none', 'tool'])
 
 export function readToolChoice(value: unknown, nesting: Nesting): ToolChoice {

@@ -25,7 +25,7 @@ export type FieldFacts = {
 
 /** A scalar of a request on one wire. A scalar is a field with a single value. */
 export type ScalarRow = {
-  /** The field's name on the wire; a dot separates the name of a member. */
+  /** The name of the field on the wire. For a member of an object, the name is a path with a dot: `a.b`. */
   field: string
   /** The common name of the field. It is the same on all wires, and links their rows for this field. */
   name: string

@@ -207,7 +207,7 @@ function resolveChoice(
   losses: Losses,
 ): OfferedTools {
   if (tools.length === 0) {
-    // Upstreams refuse a choice without tools.
+    // Upstreams refuse a tool choice if there are no tools.
     if (wish.mode !== 'default') losses.add('tool_choice', 'dropped', 'there are no tools')
     if (wish.parallel !== undefined) losses.add('parallel_tool_calls', 'dropped', 'there are no tools')
     return { tools: [], mode: 'default' }

@@ -196,7 +196,8 @@ export function readArguments(body: Body, value: unknown, at: string): Text {
   const raw = body.raw(value)
   const first = firstOf(raw)
   if (first === '{') return raw.source
-  // The value is then the placeholder of a kept list. It must not be taken for a text of the client.
+  // The client sent a list, and the value is the placeholder of this list. A placeholder must not be taken for a text
+  // of the client.
   if (first === '[') throw wrongType(at, 'a string or an object')
   return readString(value, at)
 }

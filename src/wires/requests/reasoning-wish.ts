@@ -40,8 +40,8 @@ export function resolveReasoning(
 }
 
 /**
- * Whether an answer may contain reasoning that its stream does not show in full. `asked` means that it may, and that
- * the client asked for reasoning. `unasked` means that it may although the client did not ask.
+ * Whether an answer may contain reasoning that its stream does not show in full. If so, `asked` says that the client
+ * asked for reasoning, and `unasked` says that it did not.
  */
 export type HiddenReasoning = false | 'unasked' | 'asked'
 

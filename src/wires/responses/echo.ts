@@ -49,7 +49,7 @@ function echoTool(tool: Record<string, unknown>): Record<string, unknown> {
   return { ...tool, type, description, parameters, strict }
 }
 
-/** Keeps only labels that are strings, since the types of clients allow nothing else. */
+/** Keeps only those labels in `metadata` that are strings, since the types of clients allow nothing else. */
 function wordsOnly(labels: Record<string, unknown> = {}): Record<string, unknown> {
   return Object.fromEntries(Object.entries(labels).filter(([, label]) => typeof label === 'string'))
 }

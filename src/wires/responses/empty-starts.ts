@@ -27,8 +27,8 @@ export function isFilledStart(name: string, frame: string): boolean {
 }
 
 /**
- * Returns values that empty an event that begins an item or a part. Clients would discard the event's content or read
- * it twice, and the vendor's SDK would throw. Later events send all content again.
+ * Returns values that remove the content from an event that begins an item or a part. Clients would discard this
+ * content or read it twice, and the vendor's SDK would throw. Later events send all content again.
  * @returns the path of the item or part, and its new members
  */
 function emptiedStart(event: JsonObject): { path: string[]; members: Map<string, string> } {
@@ -98,7 +98,7 @@ export class UnsaidContents {
     this.#contents = this.#contents.filter((one) => !said.includes(one))
     const [first] = said
     if (typeof delta !== 'string' || said.length > 1) return frame
-    // If an item begins with a text, this is usually the whole text, which the deltas then repeat in pieces (Y3).
+    // A text in the start event of an item is usually the whole text, which the deltas then repeat in pieces (Y3).
     const { text, isJson } = first!
     if (repeatsStart(text, delta, isJson) || (!isJson && text.startsWith(delta))) return frame
     const patch = parse(dataOf(frame) ?? '')

@@ -6,7 +6,7 @@ import { stringOf } from '../answers/read-answer.ts'
 /** The kinds of blocks that the deltas of an item can become. */
 export type ItemKind = 'text' | 'refusal' | 'reasoning' | 'tool_call'
 
-/** The texts of an item's parts that were reported so far, for one kind of block. The key of a text is its part. */
+/** Collects the texts of an item for one kind of block, a separate text for each part of the item. */
 class ToldParts {
   length = 0
   readonly #texts = new Map<string, string>()

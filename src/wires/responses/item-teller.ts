@@ -172,7 +172,7 @@ export class ItemTeller {
       else if (part.kind !== 'reasoning' && part.text) return [{ kind: part.kind, place: `${index}`, text: part.text }]
       return []
     })
-    // An object without content is no message, whatever its type.
+    // An item without content cannot be read as a message, whatever its type is.
     if (item['content'] === undefined && item['text'] === undefined) this.#narrator.miss('part', unreadable())
     if (incoming.told.size === 0) {
       for (const { kind, place, text } of parts) this.write(incoming, kind, place, text)

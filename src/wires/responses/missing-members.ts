@@ -94,7 +94,7 @@ export class MissingMembers {
     const add = (member: string, value: number) => {
       if (typeof event[member] !== 'number') values.set(member, `${value}`)
     }
-    // If the first event has no sequence number, all events get ours. LiteLLM numbers only a few, with another count.
+    // If the first event has no sequence number, all events get ours. LiteLLM numbers only a few, and counts otherwise.
     if (this.#lacksNumbers) values.set('sequence_number', `${this.#numbered++}`)
     if (name.startsWith('response.output_item.') || event['item_id'] !== undefined || hasPart(name)) {
       add('output_index', this.#placeOf(name, event))

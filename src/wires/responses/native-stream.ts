@@ -71,7 +71,7 @@ export class ResponsesNativeStream extends NativeStream {
    * previous one.
    */
   #delta = { name: '', isCounted: false, isInput: false }
-  /** Whether the name and the text of the last announced item are already counted as output. */
+  /** Whether the name and the text of the item that was announced last are already counted as output. */
   #item = { hasName: false, hasText: false }
   readonly #calls = new SaidCalls((place) => mintCallId('call_', this.head, place))
   readonly #unsaid = new UnsaidContents()
@@ -152,7 +152,7 @@ export class ResponsesNativeStream extends NativeStream {
     if (name === undefined || (name !== this.#delta.name && !eventName.test(name))) {
       const data = dataOf(frame)
       if (data === undefined || data.trim() === '') return ''
-      // The data has the event's name too. The specification requires an event line with the name.
+      // An event has its name in its data too. The specification also requires an event line, so the line is added.
       const type = typeOf(data) || (name ?? '')
       if (data.trim() === '[DONE]') return ''
       if (type !== '') named = `event: ${type}\n${frame.replace(/^event:.*(?:\r\n|\n|\r|$)/gm, '')}`
@@ -301,7 +301,7 @@ export class ResponsesNativeStream extends NativeStream {
     }
     this.noteAnswer(response)
     this.learn(decodeUsage(asObject(response['usage']), this.head.model.profile.usageQuirk))
-    // The last event usually repeats all items. Then its hosted calls replace those counted so far.
+    // The final event usually repeats all items. Then the hosted calls in this event replace the calls counted so far.
     const callsSeen = this.head.model.prices.hasCalls && callsIn(response['output'], calledBy)
     if (callsSeen) this.report = { ...this.report, callsSeen }
     this.#terminal = { frame, patch, response }

@@ -29,7 +29,8 @@ export function createItem(index: number, block: AnswerBlock, head: AnswerHead) 
     start(write: WriteEvent): string {
       const empty = encodeItem(index, { block, text: '', cut: false }, head, 'in_progress')
       const added = write('response.output_item.added', `"output_index":${index},"item":${empty}`)
-      // A reasoning item may have only sealed reasoning and no summary. So the summary part begins with the first text.
+      // A reasoning item may have only sealed reasoning and no summary. So the summary part starts only with the first
+      // text.
       return block.kind === 'reasoning' ? added : added + startPart(write)
     },
     delta(write: WriteEvent, piece: string): string {

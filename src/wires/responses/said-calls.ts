@@ -14,7 +14,7 @@ type SaidCall = {
   raw: string
 }
 
-/** For each type of call that the client runs: the member with its input. */
+/** The name of the member that has a call's input, by the call's type. Only calls that the client runs are listed. */
 const inputMembers: Readonly<Record<string, string>> = { function_call: 'arguments', custom_tool_call: 'input' }
 
 /** Events with a piece of a call's input. */
