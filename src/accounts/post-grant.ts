@@ -10,10 +10,10 @@ import { type GrantBase, type GrantEntryKind, grantPrefix, monthOf, monthOfGrant
  * reporting zone.
  *
  *     lapse = min(rest, balance), but at least 0
- *     rest  = the grant − the amount spent of it, limited to 0 … the grant
+ *     rest  = the grant − the amount spent of it, at least 0 and at most the grant
  *
- * Debits and negative credits after the grant's entry spend the grant first, and then bought credit. This follows from
- * the entries alone. A debit that is given back counts as unspent if it came after the grant.
+ * Debits and negative credits after the grant's entry spend the grant first, and then bought credit. Only the
+ * entries decide what is spent. A debit that is given back counts as unspent if it came after the grant.
  */
 
 /**

@@ -650,7 +650,7 @@ export function jsonSchema(): Record<string, unknown> {
   return withTitle(z.toJSONSchema(configSchema, { io: 'input' }))
 }
 
-/** A text with a variable. Editors accept such a text for every number, every flag and every restricted text. */
+/** A text with a variable. Editors accept such a text instead of every number, flag, enum and pattern. */
 const reference = { type: 'string', pattern: '\\$\\{', description: 'Text with a variable that is replaced.' }
 
 /** Returns the JSON Schema of the file as people write it, with variables. Editors use it. */

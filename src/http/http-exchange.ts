@@ -281,7 +281,7 @@ export class Backlog {
     this.#waiting = waitingIn(socket)
   }
 
-  /** Whether the system has taken any of these bytes since the last call, or since this object was created. */
+  /** Whether the system has taken any of the waiting bytes since the last call, or since this object was created. */
   hasShrunk(): boolean {
     const before = this.#waiting
     this.#waiting = waitingIn(this.#socket)

@@ -5,7 +5,7 @@
 export type Likeness = {
   /** Digest of the tools. */
   tools: string
-  /** Digest of the tools and the instructions, including the operator's turns before any other turn. */
+  /** Digest of the tools and the instructions, including the operator's turns at the beginning. */
   preamble: string
   /**
    * Digest of the tools, the instructions, and the turns up to the first user turn. Later requests of the conversation

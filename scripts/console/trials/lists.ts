@@ -151,7 +151,7 @@ const keyTrial: Trial = {
   }),
 }
 
-/** Where the words of the visible headings end in px, for each table. All have one font. */
+/** The px at which the words of the visible headings end, for each table. All have one font. */
 const bottomsOfHeads = `[...document.querySelectorAll('table thead tr')].map((row) =>
   [...row.querySelectorAll('th')].flatMap((head) => {
     const words = document.createTreeWalker(head, NodeFilter.SHOW_TEXT).nextNode()

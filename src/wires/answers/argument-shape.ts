@@ -37,8 +37,8 @@ export function createArgumentShape() {
   }
 
   /**
-   * Returns the part of a piece that is new. After whole arguments, the upstream may only send the same arguments
-   * again, in one piece or in several (ruling Y4).
+   * Returns the part of a piece that is new. After the arguments are complete, pieces that repeat them add nothing
+   * (ruling Y4).
    * @param isCumulative whether each piece repeats all pieces before it
    */
   function take(piece: string, isCumulative: boolean): string {

@@ -109,7 +109,8 @@ const contentFields = { text: 'content', refusal: 'refusal', reasoning: 'reasoni
 export function encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): string {
   const texts: Record<keyof typeof contentFields, string[]> = { text: [], refusal: [], reasoning: [] }
   const calls: object[] = []
-  // One pass over the blocks. Filtering, mapping and flattening lists of one block takes ten times as long.
+  // One pass over the blocks. Most answers have one block, for which filtering, mapping and flattening takes ten times
+  // as long.
   for (const { block, text } of answer.blocks) {
     if (block.kind === 'tool_call')
       calls.push({ id: block.callId, type: 'function', function: { name: block.name, arguments: text } })
