@@ -214,4 +214,39 @@ const headingTrial: Trial = {
   },
 }
 
-export const listTrials: readonly Trial[] = [requestTrial, keyTrial, headingTrial]
+/** The buttons of a table that begin or end outside of their cells, or whose text is cut off without dots. */
+const badlyCut = `[...document.querySelectorAll('tbody td > button')].flatMap((button) => {
+  const [cell, own] = [button.parentElement.getBoundingClientRect(), button.getBoundingClientRect()]
+  const text = document.createRange()
+  text.selectNodeContents(button)
+  const isCut = text.getBoundingClientRect().width > own.width + 1
+  const { display, textOverflow } = getComputedStyle(button)
+  const hasDots = display === 'inline-block' && textOverflow === 'ellipsis'
+  return own.left < cell.left || own.right > cell.right || (isCut && !hasDots) ? [button.textContent] : []
+})`
+
+const auditTrial: Trial = {
+  name: 'lists: the audit shows each name from its first character, and what is cut off ends in dots',
+  run: signedIn({ as: 'admin' }, async ({ rig, view, page }) => {
+    const { id } = await rig.makeAccount('acme')
+    const actor = 'cli:a-user-of-a-long-name@a-host-of-a-name-that-is-still-longer-than-the-column.example.com'
+    const books = rig.books.as({ actor })
+    await books.updateKey((await rig.books.listKeys(id))[0]!.id, {
+      label: 'laptop',
+      models: ['reasoner', 'writer-mini'],
+    })
+    await books.createOperator(
+      'operator-of-a-long-name-that-is-still-longer-than-the-column',
+      'viewer',
+      Date.now() + 86_400_000,
+    )
+    for (const width of [700, 1024, 1440]) {
+      await page.setViewportSize({ width, height: 900 })
+      await visit(view, rig, 'audit')
+      assert.deepEqual(await page.evaluate(badlyCut), [], `${width}`)
+    }
+    assert.deepEqual(await findBarriers(view), [])
+  }),
+}
+
+export const listTrials: readonly Trial[] = [requestTrial, keyTrial, headingTrial, auditTrial]
