@@ -17,6 +17,8 @@ import { type Browser, chromium } from 'playwright-core'
 
 const nobody = 65_534
 const weightMax = 300 * 1024
+/** The longest wait for a page, in ms. A page takes a second, and much longer on a machine with other work. */
+const waitMsMax = 120_000
 const findings: string[] = []
 const dist = fileURLToPath(new URL('../site/dist', import.meta.url))
 const types: Record<string, string> = {
@@ -140,6 +142,7 @@ async function tryPage(browser: Browser, url: string, name: string): Promise<voi
       viewport: { width: 1280, height: 900 },
     })
     const page = await context.newPage()
+    page.setDefaultTimeout(waitMsMax)
     const foreign = new Set<string>()
     const faults: string[] = []
     let bytes = 0
@@ -173,6 +176,7 @@ async function tryPage(browser: Browser, url: string, name: string): Promise<voi
 async function trySearch(browser: Browser, url: string): Promise<void> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 } })
   const page = await context.newPage()
+  page.setDefaultTimeout(waitMsMax)
   await page.goto(url)
   await page.click('.DocSearch-Button')
   await page.fill('#localsearch-input', 'insufficient_credits')
