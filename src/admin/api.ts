@@ -169,8 +169,9 @@ export function createApi(parts: ApiParts): AdminHandler {
   function tellOutcome(operation: Operation, outcome: WholeOutcome, sent: object, site: Site): ApiAnswer {
     if ('items' in outcome) {
       const next = outcome.next ? formatCursor(operation.id, sent, outcome.next) : null
-      const { items, away } = outcome
-      return { status: 200, headers: {}, body: formatJson({ items, next, ...(away && { away }) }) }
+      const { items, away, unbilledSince: unbilled_since } = outcome
+      const body = { items, next, ...(away && { away }), ...(unbilled_since && { unbilled_since }) }
+      return { status: 200, headers: {}, body: formatJson(body) }
     }
     const { body, isNew, version, session } = outcome
     const headers: Record<string, string> = version === undefined ? {} : { etag: `"${version}"` }

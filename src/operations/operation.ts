@@ -246,8 +246,14 @@ export type OperationResult<T> =
   /**
    * @property next the place after which the next page begins; undefined on the last page
    * @property away only on the last page: the months whose rows would follow, but which are now in archive files
+   * @property unbilledSince only on the last page of requests: the time since which requests without a bill are listed
    */
-  | { items: readonly T[]; next?: readonly (string | number)[] | undefined; away?: readonly string[] | undefined }
+  | {
+      items: readonly T[]
+      next?: readonly (string | number)[] | undefined
+      away?: readonly string[] | undefined
+      unbilledSince?: string | undefined
+    }
   /** A text that is not JSON. @property name a file name for it */
   | { text: string; type: string; name: string }
   /** All rows of a table. HTTP sends them as JSON lines. */

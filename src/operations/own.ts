@@ -158,11 +158,11 @@ function readingsOf({ group, http, role, whose, find, person, groupings }: Audie
         const books = await context.openBooks()
         const scope = await find({ ...context, books }, person as string | undefined)
         const filter = { ...scope, models: model, outcomes: outcome, ...readSpan(context.calendar, { from, to }) }
-        const { items, next, away } = await listLast(context, filter, limit)
+        const { items, ...rest } = await listLast(context, filter, limit)
         const named = role === 'lead' ? await namePeople(books, items) : undefined
         return {
           items: items.map((row) => ({ ...select(requestFields, row), person: named?.get(row.key?.id) ?? null })),
-          ...{ next, away },
+          ...rest,
         }
       },
     }),

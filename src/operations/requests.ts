@@ -91,8 +91,10 @@ export const requestOperations = [
       yield* exportRequests(await readerOf(context, asked), sort)
     },
     async run(context, { sort, limit, cursor: _, ...asked }) {
-      if (sort !== '-at') return { items: (await sortLast(await readerOf(context, asked), sort)).slice(0, limit) }
-      return listLast(context, await toFilter(context, asked), limit)
+      const filter = await toFilter(context, asked)
+      if (sort === '-at') return listLast(context, filter, limit)
+      const items = (await sortLast((...page) => lastRequests(context, filter, ...page), sort)).slice(0, limit)
+      return { items, unbilledSince: await unbilledSinceOf(context, filter) }
     },
   }),
   operation({
@@ -144,8 +146,19 @@ export async function listLast(context: Context, filter: RequestFilter, limit: n
   const [atMs, id] = readPlace(context.beyond, ['number', 'string']) ?? []
   const beyond = id === undefined ? undefined : { atMs: atMs!, id }
   const { rows, end } = await lastRequests(context, filter, limit, beyond)
-  const away = end ? undefined : await awayOf(await context.openBooks(), filter)
-  return { items: rows, next: end && [end.atMs, end.id], away }
+  if (end) return { items: rows, next: [end.atMs, end.id] }
+  const away = await awayOf(await context.openBooks(), filter)
+  return { items: rows, away, unbilledSince: await unbilledSinceOf(context, filter) }
+}
+
+/**
+ * Returns the time since which requests without a bill are listed, because only memory has them. Undefined if all
+ * requests that match the filter ended later.
+ */
+async function unbilledSinceOf({ running, nowMs }: Context, { sinceMs = 0 }: RequestFilter) {
+  const { started } = await running.readStatus()
+  const ms = Math.min(nowMs, Math.max(Date.parse(started), running.rememberedSinceMs()))
+  return sinceMs < ms ? field.formatTime(ms)! : undefined
 }
 
 type RequestQuery = Omit<z.output<typeof input>, 'sort' | 'limit' | 'cursor'>

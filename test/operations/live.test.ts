@@ -603,6 +603,32 @@ test('CON-3 the shell lines of every client work in a POSIX shell: the key is th
   assert.ok(read > 10, `${read} lines`)
 })
 
+test('CON the last page of requests, of an operator and of an owner, says since when those without a bill are listed', async () => {
+  const { ask, gateway, keyA } = await startApi({ requestsKept: 8 })
+  const one = async (model: string) => {
+    gateway.advance(1_000)
+    const answer = await gateway.post(chat, question('canary-bill', { model }))
+    await answer.text()
+    await gateway.logOf(answer.headers.get('x-request-id')!)
+  }
+  const sinceOf = async (query: string) =>
+    ((await ask('GET', `/requests?${query}`)).body as { unbilled_since?: string }).unbilled_since
+  const started = String((await ask('GET', '/status')).body['started'])
+  for (let at = 0; at < 3; at++) await one('nothing')
+  assert.equal(Date.parse((await sinceOf(''))!), Date.parse(started))
+  assert.equal(await sinceOf('sort=total_ms'), await sinceOf(''))
+  assert.equal(await sinceOf('limit=2'), undefined, 'a further page follows')
+  assert.equal(
+    await sinceOf(`from=${new Date(gateway.nowMs()).toISOString()}`),
+    undefined,
+    'all of that time are listed',
+  )
+  const own = await ask('GET', '/me/requests', { token: keyA })
+  assert.equal((own.body as { unbilled_since?: string }).unbilled_since, await sinceOf(''))
+  for (let at = 0; at < 9; at++) await one('nothing')
+  assert.ok(Date.parse((await sinceOf(''))!) > Date.parse(started), 'memory has forgotten the first')
+})
+
 test('issue 48: the status, and the lists of an operator and of an owner, name the detached months', async () => {
   const { ask, keyA, gateway } = await startApi()
   const seen = async () => {

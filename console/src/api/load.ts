@@ -69,7 +69,7 @@ export function useList<T>(path: string | undefined) {
     () => ({
       items: signal<readonly T[]>([]),
       next: signal<string | null | undefined>(undefined),
-      away: signal<readonly string[] | undefined>(undefined),
+      last: signal<Listed<T> | undefined>(undefined),
       busy: signal(false),
     }),
     [path, first.data],
@@ -85,7 +85,7 @@ export function useList<T>(path: string | undefined) {
     refusal: first.refusal ?? refusal.value,
     items,
     hasMore: Boolean(next),
-    away: first.isOld ? undefined : (rest.away.value ?? first.data?.away),
+    last: first.isOld ? undefined : (rest.last.value ?? first.data),
     more,
     isMore: rest.busy.value,
   }
@@ -98,7 +98,7 @@ export function useList<T>(path: string | undefined) {
       const { body } = await ask<Listed<T>>(`${path}${glue}cursor=${encodeURIComponent(next)}`)
       rest.items.value = [...rest.items.peek(), ...body.items]
       rest.next.value = body.next
-      rest.away.value = body.away
+      rest.last.value = body
       refusal.value = undefined
     } catch (error) {
       if (!(error instanceof Refusal)) return

@@ -14,7 +14,7 @@ import { AccountState, BudgetBar } from '../ui/badges.tsx'
 import { CsvButton } from '../ui/csv-button.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { Count, Credits, Exact, Time } from '../ui/numbers.tsx'
-import { Empty, MonthsAway, Panel, Shown } from '../ui/states.tsx'
+import { Empty, NotListed, Panel, Shown } from '../ui/states.tsx'
 import { furtherOf, Table } from '../ui/table.tsx'
 import { CreditAccount, LimitAccount, RenameAccount, SuspendAccount } from './account-acts.tsx'
 import { BalancePlot } from './balance-plot.tsx'
@@ -251,7 +251,7 @@ function Entries({ id }: { id: string }) {
           )
         }
       </Shown>
-      <MonthsAway of={list} />
+      <NotListed of={list} />
     </Panel>
   )
 }

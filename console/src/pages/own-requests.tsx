@@ -6,7 +6,7 @@ import type { LedPerson, Listed, OwnExplanation, OwnRequest } from '../shapes.ts
 import { Outcome, tellNoModel } from '../ui/badges.tsx'
 import { Select } from '../ui/form.tsx'
 import { Count, Credits, Ms, Time } from '../ui/numbers.tsx'
-import { Empty, Failure, MonthsAway, Panel, Shown, Skeleton } from '../ui/states.tsx'
+import { Empty, Failure, NotListed, Panel, Shown, Skeleton } from '../ui/states.tsx'
 import { type Column, furtherOf, Table } from '../ui/table.tsx'
 import { Fact } from './key-fields.tsx'
 import { Chip } from './overview.tsx'
@@ -140,7 +140,7 @@ function RequestList({ selected }: { selected: string | undefined }) {
             <Empty act={<a href={pageHref('setup')}>Set up an agent</a>}>
               {model || outcome || from
                 ? 'No request fits.'
-                : 'There was no request yet. Requests are listed when they end.'}
+                : 'No request is listed yet. Requests are listed when they end.'}
             </Empty>
           ) : (
             <Table
@@ -158,7 +158,7 @@ function RequestList({ selected }: { selected: string | undefined }) {
           )
         }
       </Shown>
-      <MonthsAway of={list} />
+      <NotListed of={list} />
     </>
   )
 }

@@ -112,7 +112,7 @@ function LastRequests() {
       <Shown of={list} height={36} lines={5}>
         {({ items }) =>
           items.length === 0 ? (
-            <p class="pad">There was no request yet. Requests are listed when they end, even refused ones.</p>
+            <p class="pad">No request is listed yet. Requests are listed when they end, even refused ones.</p>
           ) : (
             <Table
               label="Last requests"

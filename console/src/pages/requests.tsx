@@ -17,7 +17,7 @@ import { CsvButton } from '../ui/csv-button.tsx'
 import { Select } from '../ui/form.tsx'
 import { Count, Credits, Ms, Time } from '../ui/numbers.tsx'
 import { Pick, PickAccount, useNamed } from '../ui/pick.tsx'
-import { Empty, MonthsAway, Shown } from '../ui/states.tsx'
+import { Empty, NotListed, Shown } from '../ui/states.tsx'
 import { type Column, furtherOf, Table } from '../ui/table.tsx'
 import { Explain } from './explain.tsx'
 import { usagePath, useFresh, useRange } from './figures.ts'
@@ -162,7 +162,7 @@ function RequestList({ selected }: { selected: string | undefined }) {
             <Empty>
               {Object.values(filter).some(Boolean) || hasTime
                 ? 'No request fits.'
-                : 'There was no request yet. Requests are listed here when they end, even failed ones.'}
+                : 'No request is listed yet. Requests are listed here when they end, even failed ones.'}
             </Empty>
           ) : (
             <Table
@@ -180,7 +180,7 @@ function RequestList({ selected }: { selected: string | undefined }) {
           )
         }
       </Shown>
-      <MonthsAway of={list} />
+      <NotListed of={list} />
     </>
   )
 }

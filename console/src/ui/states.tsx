@@ -3,6 +3,7 @@ import type { Refusal } from '../api/ask.ts'
 import type { Loaded } from '../api/load.ts'
 import { tellTime } from '../pure/format.ts'
 import { isOwner, viewerZone } from '../session.ts'
+import type { Listed } from '../shapes.ts'
 import { Icon } from './icons.tsx'
 import { Words } from './words.tsx'
 
@@ -44,10 +45,23 @@ export function Empty({ children, act }: { children: ComponentChildren; act?: Co
   )
 }
 
-/**
- * Shows a line below a list whose next rows are in detached months. It names the months and the command to attach one.
- */
-export function MonthsAway({ of: { away } }: { of: { away: readonly string[] | undefined } }) {
+/** Says below the last page of a list which rows are not listed, and why. */
+export function NotListed({ of: { last } }: { of: { last: Listed<unknown> | undefined } }) {
+  const since = last?.unbilled_since
+  return (
+    <>
+      {since && (
+        <p class="small pad">
+          Of the requests before {tellTime(since, Date.now(), viewerZone)}, only those with a bill are listed. The
+          others are only in the memory of the gateway, and a restart empties it.
+        </p>
+      )}
+      <MonthsAway away={last?.away} />
+    </>
+  )
+}
+
+function MonthsAway({ away }: { away: readonly string[] | undefined }) {
   if (!away?.length) return null
   const attach = `triwire ledger archive attach ${away[0]}`
   return (

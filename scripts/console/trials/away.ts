@@ -56,6 +56,9 @@ export const awayTrials: readonly Trial[] = [
         const said = await page.locator(note).innerText()
         assert.match(said, /^Entries of 2026-08, 2026-09 are away and not listed: they were archived\./, path)
         assert.ok(said.includes(attach), path)
+        // Only memory has requests without a bill, and this server has just started.
+        const unbilled = await page.locator('main >> text=/Of the requests before .*only those with a bill/').count()
+        assert.equal(unbilled, path === 'requests' ? 1 : 0, path)
       }
       // A span in a month that is here.
       await visit(view, rig, 'requests?from=2026-10-01T00:00:00Z&to=2026-10-31T00:00:00Z')

@@ -166,7 +166,7 @@ export const ownTrials: readonly Trial[] = [
       await page.fill('#token', key)
       await page.keyboard.press('Enter')
       // The address that was asked for is shown after signing in.
-      await page.waitForSelector('text=There was no request yet.')
+      await page.waitForSelector('text=No request is listed yet.')
       await view.close()
       await rig.close()
     },
