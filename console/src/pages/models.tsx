@@ -1,5 +1,6 @@
 import { failingModels } from '../api/ask.ts'
 import { useLoad, useSteady } from '../api/load.ts'
+import { isDemo } from '../demo.ts'
 import { hrefOf, pageHref, place } from '../location.ts'
 import { readCredits, tellCount } from '../pure/format.ts'
 import { cacheShareOf, shareOf, sumOf, sumOfCredits, valuesOf } from '../pure/usage.ts'
@@ -14,6 +15,10 @@ import { type Column, Table } from '../ui/table.tsx'
 import { usagePath, useRange } from './figures.ts'
 import { Fact } from './key-fields.tsx'
 import { SpendPlot } from './spend-plot.tsx'
+
+/** The demo's store has entries of models, but a catalog is a part of the configuration. */
+const demoModels =
+  'The models of the demo are made up, so they are not in the catalog. The list of models is that of this gateway.'
 
 export function Models({ id }: { id: string | undefined }) {
   const list = useLoad<Listed<ModelRow>>('/models')
@@ -141,6 +146,11 @@ function ModelList({ models }: { models: readonly ModelRow[] }) {
       <div class="filters">
         <SearchField label="Model, wire or upstream" name="q" />
       </div>
+      {isDemo.value && (
+        <p class="note" role="status">
+          {demoModels}
+        </p>
+      )}
       {rows.length === 0 ? (
         <Empty>
           {models.length === 0 ? 'The catalog has no model: triwire catalog add puts one in.' : 'No model fits.'}
@@ -164,7 +174,7 @@ function ModelPage({ models, id }: { models: readonly ModelRow[]; id: string }) 
   if (!model)
     return (
       <Empty act={<a href={pageHref('models')}>To the models</a>}>
-        The catalog has no model of this name, or no longer.
+        {isDemo.value ? demoModels : 'The catalog has no model of this name, or no longer.'}
       </Empty>
     )
   const series = of.get(model.id)

@@ -1,6 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { withQuery } from '../api/ask.ts'
 import { useLoad } from '../api/load.ts'
+import { isDemo } from '../demo.ts'
 import { pageHref, place, setQuery } from '../location.ts'
 import type { ToolCall } from '../pure/answer.ts'
 import { curlOf } from '../pure/curl.ts'
@@ -24,6 +25,7 @@ export function Playground() {
   const models = useLoad<Listed<ModelRow>>('/models')
   const accounts = useLoad<Listed<Account>>('/accounts?state=active&sort=name&limit=2')
   const { played, play, stop } = usePlay()
+  if (isDemo.value) return <Empty>The playground is off in the demo, where nothing can be sent.</Empty>
   if (!isAdmin()) return <Empty>Requests are paid by an account: an operator with the role admin may send them.</Empty>
   if (models.refusal) return <Failure refusal={models.refusal} retry={models.reload} />
   if (accounts.refusal) return <Failure refusal={accounts.refusal} retry={accounts.reload} />

@@ -3,6 +3,7 @@ import { useEffect, useMemo } from 'preact/hooks'
 import { withQuery } from '../api/ask.ts'
 import { useLive } from '../api/live.ts'
 import { refresh, useList, useLoad, useSteady } from '../api/load.ts'
+import { isDemo } from '../demo.ts'
 import { hrefOf, place, setQuery } from '../location.ts'
 import { Plot } from '../plot/plot.tsx'
 import { tellCount, tellRequests } from '../pure/format.ts'
@@ -257,7 +258,7 @@ type FilterProps = {
 }
 
 function Filters({ filter, isLive, hasTime, isSorted, csvPath }: FilterProps) {
-  const models = useLoad<Listed<ModelRow>>('/models')
+  const models = useModelNames()
   const upstreams = useLoad<Listed<UpstreamState>>('/upstreams')
   const key = useNamed<Key>('/keys', filter['key'])
   return (
@@ -275,12 +276,7 @@ function Filters({ filter, isLive, hasTime, isSorted, csvPath }: FilterProps) {
         })}
         onPick={(choice) => setQuery({ key: choice?.id })}
       />
-      <FilterSelect
-        name="model"
-        said={filter['model']}
-        any="any model"
-        of={(models.data?.items ?? []).map(({ id }) => id)}
-      />
+      <FilterSelect name="model" said={filter['model']} any="any model" of={models} />
       <FilterSelect
         name="upstream"
         said={filter['upstream']}
@@ -304,6 +300,17 @@ function Filters({ filter, isLive, hasTime, isSorted, csvPath }: FilterProps) {
         </label>
       )}
     </div>
+  )
+}
+
+/** Returns the models of the catalog; in the demo, whose models are in no catalog, those with the most requests. */
+function useModelNames(): readonly string[] {
+  const range = { ...useRange('30d'), bucket: 'all' as const }
+  const path = usagePath({ range, by: 'model', measures: ['requests'], top: 50 })
+  const catalog = useLoad<Listed<ModelRow>>(isDemo.value ? undefined : '/models')
+  const used = useSteady<Usage>(isDemo.value ? path : undefined)
+  return (
+    (isDemo.value ? used.data?.series.map(({ of }) => of.model ?? '') : catalog.data?.items.map(({ id }) => id)) ?? []
   )
 }
 

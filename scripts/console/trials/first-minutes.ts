@@ -82,6 +82,17 @@ export const firstMinutesTrials: readonly Trial[] = [
         await visit(view, rig, path)
         assert.equal(await page.locator('tr[data-row]').count(), rows, path)
       }
+      // A model that the overview names is not in the gateway's catalog. Each page that lists models says so.
+      await visit(view, rig, '?range=30d')
+      await page.click('table[aria-label="Top models"] tbody a:text("large")')
+      await page.waitForSelector('main >> text=The models of the demo are made up')
+      await page.click('main >> text=To the models')
+      await page.waitForSelector('.note >> text=The models of the demo are made up')
+      await visit(view, rig, 'requests?range=30d')
+      const models = await page.locator('select:has(option:text("any model")) option').allTextContents()
+      assert.deepEqual(models.toSorted(), ['any model', 'coder', 'drafts', 'large', 'small'])
+      await visit(view, rig, 'playground')
+      await page.waitForSelector('main >> text=The playground is off in the demo')
       await visit(view, rig, '?range=30d')
       assert.equal(await page.locator('main button:text-matches("^New ")').count(), 0)
       assert.deepEqual(await findBarriers(view), [])
