@@ -234,6 +234,18 @@ export const ownTrials: readonly Trial[] = [
       await page.keyboard.press('e')
       await page.waitForSelector('td >> text=Bo')
       await settle(page)
+      const byModel = page.locator('[aria-label="By model"] tbody tr')
+      assert.match((await byModel.allTextContents()).join(), /^reasoner100\.0.*,no model110$/)
+      const choose = async (label: string) => {
+        await page.selectOption('main select', { label })
+        await settle(page)
+      }
+      await choose('Ada')
+      await page.waitForSelector('text=There was no request in this time.')
+      await choose('Bo')
+      assert.equal(await byModel.count(), 2)
+      assert.equal(new URL(page.url()).searchParams.get('whose'), bo)
+      await choose('of all people')
       // Bo has spent, and Ada has not, so Bo is first.
       await page.keyboard.press('j')
       assert.equal(await focused(page), 'Bo')
