@@ -60,8 +60,8 @@ export type KeptJson = {
 /**
  * Parses JSON and keeps the exact source text of some members, so that numbers beyond 2^53 and key order survive
  * (ruling T16). A member is kept if it has one of the keys and its value is an object or an array. The result's `value`
- * has a placeholder for a kept member. The result's `raw` converts the placeholder to the source. The text is parsed natively once. A reviver with source access
- * would cost ten times as much.
+ * has a placeholder for a kept member. The result's `raw` converts the placeholder to the source. The text is parsed
+ * natively once. A reviver with source access would cost ten times as much.
  * @param text must be valid JSON, because the kept parts are neither parsed nor checked
  */
 export function parseKeeping(text: string, keys: readonly string[]): KeptJson {
