@@ -1,10 +1,10 @@
 /*
  * Containers for objects that live only as long as a request. Thousands of these objects are added and removed each
  * second, so they are not kept in one Map or Set for long. When the table of a Map is full, V8 replaces the table. The
- * old table then points to the new one and keeps its entries. In a quiet minute, a table may move to the old generation
- * of the heap. From then on it keeps all later tables and their entries alive until a full collection. Every request
- * then stays in memory for seconds after its end, is copied twice by the collector, and costs a sixth more. A Map of
- * lasting objects, or of numbers and strings, has no such problem.
+ * old table then points to the new table, and also keeps its own entries. In a quiet minute, V8 can move a table to the
+ * old generation of the heap. From then on, this old table keeps all later tables and their entries alive until a full
+ * collection. Every request then stays in memory for seconds after its end, is copied twice by the collector, and costs
+ * a sixth more. A Map of lasting objects, or of numbers and strings, has no such problem.
  */
 
 /** Values by id, in the order in which they were added. */

@@ -83,7 +83,10 @@ export interface Directory {
    * @throws StoreSilent if the store does not answer. Whether the key is valid is then unknown (ruling C5).
    */
   findKey(digest: string): Promise<ApiKey | undefined>
-  /** Brings memory up to date with the store. No effect in some stores that decide about credit. @throws StoreSilent */
+  /**
+   * Brings memory up to date with the store. It may have no effect if the store itself decides about credit.
+   * @throws StoreSilent
+   */
   readAgain?(): Promise<void>
   /** Finds an account in memory only. */
   findKnownAccount(id: string): Account | undefined

@@ -56,7 +56,7 @@ export type Admitted = {
   release(keptNanos?: bigint): void
 }
 
-/** A request that has passed the checks before its body is read. It does not hold credit yet. */
+/** A request that has passed the first checks, which do not need its body. The request does not hold credit yet. */
 export type Entered = Disposable & {
   ok: true
   /**
@@ -120,8 +120,8 @@ export type AdmissionOptions = {
 }
 
 /**
- * Keeps balances, budgets and holds in the memory of the only serving process. Checks run in the order of the lines
- * (rulings R1, R15).
+ * Keeps balances, budgets and holds in the memory of the only serving process. The order of the checks is that of the
+ * code below (rulings R1, R15).
  */
 export function createAdmission(options: AdmissionOptions): Admission {
   const { balances, windows, keyWindows, whyBlocked, isShedding } = options

@@ -62,7 +62,10 @@ export type Seal = {
   postedMs: number
 }
 
-/** The sums of one key and one person over the entries of a seal. An empty text means no key or no person. */
+/**
+ * The sums of one key and one person over the archived entries that a seal stands for. An empty `keyId` or `person`
+ * means that the entries have none.
+ */
 export type SealedSums = { keyId: string; person: string; sums: Record<SumColumn, bigint> }
 
 /** The row of an archived entry in the index of archives. `id` is made from the entry's request id or reference. */
@@ -92,7 +95,7 @@ export class DigestSum {
   }
 }
 
-/** Returns the text of a sealed row from which its digest is computed. */
+/** Returns a sealed row as text. The digest of the row is computed from this text. */
 export function sealText(seal: Seal): string {
   const { accountId, month, fromSeq, toSeq, creditedNanos, debitedNanos, balanceNanos } = seal
   const fields = [accountId, month, fromSeq, toSeq, creditedNanos, debitedNanos, balanceNanos]

@@ -30,7 +30,7 @@ import { hasNothingUnseen, isShownWhole } from './shown-text.ts'
 import { type GrantRow, ownKeyMark, type SessionName, type SignInFacts, type SignInRow } from './sign-in/rows.ts'
 import type { ActDetails, NewAuditRow, Trail } from './trail.ts'
 
-/** The facts that a change needs. */
+/** Names the facts (accounts, keys and so on) that a change needs. They are read before the change is decided. */
 export type ChangeScope = {
   /** An account by its id, or if no account has that id, by its name. */
   account?: string
@@ -49,7 +49,7 @@ export type ChangeScope = {
   grants?: { accountId: string; base: GrantBase | undefined }
   /** The time zone whose days reports and budgets use. The zone stays the same until the change ends. */
   reporting?: true
-  /** The change writes an entry, so it needs `clock`: the facts about the clock that dates entries. */
+  /** Set if the change writes an entry. Such a change needs the fact `clock`, about the clock that dates entries. */
   isDated?: true
   /** All people, or people by id, external id, e-mail address or name. The identities linked to them are included. */
   persons?: 'all' | readonly string[]
@@ -207,7 +207,9 @@ type Decision<T> = {
 
 export type BookChange<T> = {
   about: ChangeScope
-  /** Decides from the facts alone, without side effects. @throws BookError, in which case nothing is written */
+  /**
+   * Decides what to write, from the facts alone and without side effects. @throws BookError; then nothing is written
+   */
   decide(facts: Facts): Decision<T>
 }
 

@@ -261,8 +261,8 @@ export interface Books extends BookReadings {
   /** Makes the token of a link that signs in one browser as an admin. It is valid for ten minutes. */
   makeLinkToken(): Promise<IssuedSession>
   /**
-   * Signs in with the token of a sign-in link, which is then used up. @returns undefined if the token is not of a link,
-   * or is no longer valid
+   * Signs in with the token of a sign-in link. The token works only once.
+   * @returns undefined if no link has this token, or if the token is no longer valid
    */
   openLink(digest: string): Promise<IssuedSession | undefined>
   /** Finds the person with an identity, or creates a new person. */
@@ -367,8 +367,8 @@ export interface BookStore {
   /** Returns, for each given key that is a successor, the first key of its line (a key with its successors). */
   findLines(keys: readonly string[]): Promise<ReadonlyMap<string, string>>
   /**
-   * Returns those of the given lines that have a valid key from this gateway: made here and not revoked. A line (a key
-   * with its successors) is given by the id of its first key.
+   * Returns those of the given lines that have a valid key made by this gateway. A revoked key is not valid. A line is
+   * a key with its successors, and is given by the id of its first key.
    */
   findRotated(scopes: readonly string[]): Promise<ReadonlySet<string>>
   /** Lists the ids of all keys of a line (a key with its successors). */
@@ -660,7 +660,7 @@ function asOperator(row: OperatorRow | undefined, nowMs: number): Principal | un
   return { kind: 'operator', actor: `operator:${name}`, name, role: roleOf(row), expiresMs, operatorId: id }
 }
 
-/** Returns the person who signed in for a session, as operator or key's owner. Undefined for an erased person. */
+/** Returns the caller of a person's session: an operator, or the owner of a key. Undefined if the person is erased. */
 async function asPerson(
   store: BookStore,
   { personId, keyId, role, expiresMs }: SessionRow & { personId: string },

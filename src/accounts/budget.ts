@@ -7,8 +7,8 @@ export const budgetPeriods = ['day', 'week', 'month'] as const satisfies readonl
 export type BudgetPeriod = (typeof budgetPeriods)[number]
 
 /**
- * The limit of a key's spending (ruling R15), in nano-credits. It applies to each period, or to the total if `per` is
- * undefined.
+ * The limit of what an account, a key or a person may spend (ruling R15), in nano-credits. It applies to each period,
+ * or to the total if `per` is undefined.
  */
 export type Budget = { nanos: bigint; per: BudgetPeriod | undefined }
 
@@ -16,8 +16,8 @@ export type Budget = { nanos: bigint; per: BudgetPeriod | undefined }
 export type TimeSpan = { fromMs: number; untilMs: number }
 
 /**
- * The amount spent from one budget in one window, by the ledger's entries. All keys of a line share one budget. The
- * window is that of the last entry. The first entry in a later window starts a new amount.
+ * The amount spent from one budget in one window, by the ledger's entries. A key and its rotations share one budget.
+ * The last entry decides which window is current. The first entry in a later window starts a new amount.
  */
 export type Spend = TimeSpan & { spentNanos: bigint }
 

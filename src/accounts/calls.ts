@@ -5,7 +5,7 @@ import type { Calls } from '../inference/usage.ts'
  * Kinds are sorted, so equal calls have equal texts: `file_search:1,web_search:3`.
  */
 
-/** The form of a kind's name. A colon ends a name in the text, and a comma ends its count, so a name has neither. */
+/** The form of the name of a kind of call. The text of the counts has colons and commas, so a name has neither. */
 export const callKind = /^[a-z][a-z0-9_]{0,63}$/
 
 export function countCalls(calls: Calls): number {

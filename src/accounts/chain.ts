@@ -134,7 +134,7 @@ export function formOf(row: { readonly [Column in LaterColumn]?: unknown }): '1'
   return row.calls === null || row.calls === undefined ? '1' : '2'
 }
 
-/** Formats the last part of a digest's input. It has the columns that only forms 2 and 3 (newer layouts) contain. */
+/** Formats the columns at the end of a digest's input. Only forms 2 and 3 (newer layouts of an entry) have them. */
 export function formatLater(row: { readonly [Column in LaterColumn]?: unknown }, form: string): string {
   let text = form === '1' ? '' : field(row.calls)
   if (form === '3') for (const column of detailColumns) text += field(row[column])
@@ -191,7 +191,10 @@ export function parseHead(text: string): Head {
   return { momentMs, hash }
 }
 
-/** Computes the hash of a head. Entries must come account by account in the byte order of their ids, oldest first. */
+/**
+ * Computes the hash of a head (a digest of all entries). The entries must come account by account, in the byte order of
+ * the account ids. Within an account, the oldest entry comes first.
+ */
 export class HeadHash {
   readonly momentMs: number
   readonly #hash = createHash('sha256')
@@ -219,8 +222,8 @@ export class HeadHash {
   note(accountId: string, postedMs: number, digest: string, correctedMs?: number): void {
     if (accountId !== this.#accountId) this.#endAccount()
     this.#accountId = accountId
-    // A head before the correction at `cutMs` covers neither this correction nor later entries of the account. The
-    // entries that the correction names come before it.
+    // A head from before the correction at `cutMs` covers neither this correction nor later entries of the account. The
+    // entries that the correction names come before the correction.
     if (correctedMs !== undefined && correctedMs === this.#cutMs) this.#isCut = true
     const fromMs = Math.min(postedMs, correctedMs ?? postedMs)
     if (this.#isCut || fromMs > this.momentMs) return
@@ -256,7 +259,7 @@ const aheadMax = 86_400_000
  * Checks the time of the last head (a digest of all entries). Later entries are posted after this time (ruling C15). If
  * the time is missing, nothing separates the entries that the head covers from later entries. If the time is far ahead
  * of the clock, later entries are dated ahead too.
- * @param place the ledger's name for people
+ * @param place the name of the ledger in the messages
  */
 export function* findWrongMoment(place: string, momentMs: bigint | undefined, nowMs: number): Iterable<string> {
   if (momentMs === undefined) {

@@ -83,7 +83,10 @@ export class ClockWatch {
   isBelieved = false
   readonly #steadyMs: () => number
   #offsetMs: number | undefined
-  /** Set while the clock is in doubt. `seq` is the number of an operator's last confirmation before that time. */
+  /**
+   * Set while the clock is in doubt. `seq` is the number of the newest confirmation by an operator when the doubt
+   * began.
+   */
   #doubt: { seq: number | undefined } | undefined
   #dueMs = Number.NEGATIVE_INFINITY
 
@@ -101,7 +104,7 @@ export class ClockWatch {
     return this.#offsetMs === undefined ? undefined : Math.round(this.#offsetMs + this.#steadyMs())
   }
 
-  /** Whether a clock may date an entry, given the time that it shows. */
+  /** Whether a clock that shows the time `nowMs` may date an entry. */
   believes(nowMs: number): boolean {
     return isNear(nowMs, this.expectedMs ?? Number.NaN)
   }

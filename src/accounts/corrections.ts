@@ -43,8 +43,8 @@ export async function* eachCorrected(
 }
 
 /**
- * Returns the earliest time that the entry after this one may have. Usually it is the posting time of this entry. If
- * this entry is a correction, it is the earlier time at which the correction was made.
+ * Returns the earliest time that the next entry of the account may have. Usually this is the posting time of this
+ * entry. If this entry is a correction, it is the earlier time at which the correction was made.
  */
 export function floorMsOf({ kind, createdMs, postedMs, details }: Entry): number {
   return kind === 'credit' && details?.effectiveMs !== undefined ? createdMs : postedMs
@@ -91,7 +91,7 @@ export function correctTimes(accounts: readonly AheadAccount[], nowMs: number, l
 /**
  * Corrects all entries that are dated ahead of the clock. Each account gets one correction without an amount. Budgets
  * whose windows begin ahead of the clock are counted again.
- * @param lastMs when the last of the moved entries will count; not ahead of the store's clock
+ * @param lastMs the new time of the last corrected entry; not later than the time of the store
  */
 export function correctAhead(lastMs: number, calendar: Calendar): BookChange<Correction> {
   return {

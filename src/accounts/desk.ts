@@ -25,8 +25,8 @@ export type DeskQuestion = {
   /** The amount to hold, in nano-credits. With 0, nothing is held. */
   holdNanos: bigint
   /**
-   * `take` takes a place in each rate window. Otherwise this names the places that an earlier question took. They are
-   * given back if credit is refused (ruling R1).
+   * `take`: the request takes a place in each rate window. Otherwise: the places that the request took with an earlier
+   * question. These places are given back if credit is refused (ruling R1).
    */
   place: 'take' | PlaceTaken
 }

@@ -173,7 +173,7 @@ export function readReturnReference(reference: string): string | undefined {
 }
 
 /**
- * The entries of an account that are posted ahead of the store's clock and that no correction names. Their numbers are
+ * The entries of an account that are posted ahead of the store's clock and have no correction yet. Their numbers are
  * consecutive.
  */
 export type AheadAccount = {
@@ -255,8 +255,8 @@ const places = {
 } as const satisfies Record<Grouping, keyof Total>
 
 /**
- * Adds up totals of parts of the entries. The result is sorted by the groupings: undefined comes first, then texts in
- * byte order.
+ * Adds up totals that were computed for separate parts of the entries. The result is sorted by the values of the
+ * groupings. An undefined value comes first, then texts in byte order.
  */
 export function addTotals(parts: readonly Total[], by: readonly Grouping[]): Total[] {
   const placeOf = (total: Total) => by.map((grouping) => total[places[grouping]])

@@ -8,8 +8,8 @@
 export type DeclaredLabels = ReadonlyMap<string, ReadonlySet<string>>
 
 /**
- * The most labels of a key, and also the most dimensions in which its client may choose. An entry has at most twice as
- * many labels.
+ * The most labels of a key. A key's client may choose labels in at most as many dimensions. So an entry has at most
+ * twice as many labels.
  */
 export const labelsMax = 4
 

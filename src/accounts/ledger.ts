@@ -55,7 +55,7 @@ export type EntryDetails = {
   costReported?: string | undefined
   /** The name of the chain of models that the client requested. */
   alias?: string | undefined
-  /** The first model of the chain `alias` that was skipped, and why. */
+  /** The first model that was skipped in the chain named by `alias`, and the reason. */
   fellBackFrom?: string | undefined
   fellBackCause?: string | undefined
   /** Why the conversation moved to another upstream account. */

@@ -85,8 +85,8 @@ export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: 
 }
 
 /**
- * Returns a function that gives the object for the current limit. The object stays the same until the limit changes.
- * Then `open` makes a new one.
+ * Returns a function that gives an object made by `open` for the current limit. While the limit stays the same, the
+ * function gives the same object. After a change of the limit, it calls `open` again.
  */
 export function underLimit<T>(limit: () => number, open: (limit: number) => T): () => T {
   let inForce = limit()

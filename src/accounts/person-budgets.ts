@@ -29,7 +29,10 @@ export class Uncounted {
 /** Returns the sums of the budget's account and period; undefined if the caller has not read them yet. */
 type SumsOf = (budget: UncountedBudget) => PersonSums | undefined
 
-/** The calendar of the reporting zone, by which budgets begin, and the sums that were read so far. */
+/**
+ * The facts for counting the spending of people. The calendar of the reporting zone decides when budgets begin.
+ * `sumsOf` returns the sums that the caller has read so far.
+ */
 export type PersonCounting = { calendar: Calendar; sumsOf: SumsOf }
 
 /** Makes the writes for a new person. No entry names the person yet, so the spending begins at 0. */
@@ -45,8 +48,8 @@ export function identitiesOf({ persons }: Facts, { id }: PersonRow): string[] {
 }
 
 /**
- * Begins, moves or ends the counting of people's budgets in a change. A person's budget counts their entries in the
- * person's account only.
+ * Begins, moves or ends the counting for budgets of people, as a part of one change. A budget counts only those entries
+ * of its person that are in the person's account.
  */
 export class BudgetCount {
   readonly #facts: Facts
@@ -93,8 +96,8 @@ export class BudgetCount {
   }
 
   /**
-   * Puts a lock before writes that change budgets. The lock covers every account in which these budgets count, so that
-   * two changes cannot deadlock. @returns the lock and the writes
+   * Adds a lock in front of writes that change budgets. The lock covers every account in which these budgets count, so
+   * that two changes cannot deadlock. @returns the lock and the writes
    */
   locking(writes: readonly BookWrite[]): BookWrite[] {
     const counted = writes.filter(isOfBudget)

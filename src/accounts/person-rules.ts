@@ -166,8 +166,8 @@ export function linkPersons(asked: string, other: string, counting: PersonCounti
 }
 
 /**
- * Deletes everything known of a person and of their identities. If the person signs in again, they are a new person.
- * Their sessions end. Their other keys stay unchanged and belong to nobody. Entries keep the person's id.
+ * Deletes all data about a person and about their identities. If the person signs in again, they are a new person.
+ * Their sessions end. Keys that are not from sign-ins stay valid and belong to nobody. Entries keep the person's id.
  */
 export function erasePerson(asked: string, nowMs: number): BookChange<PersonRow> {
   return {
@@ -210,8 +210,8 @@ export function signOutPerson(asked: string, nowMs: number): BookChange<PersonRo
 
 /**
  * Finds the person with an identity, or creates a new person. A name or address that the person lacks is taken from the
- * provider, if its form is valid. The sign-in rules may have bounds for a person who is not an operator. The account of
- * the rules applies if the person already has an account, or gets bounds.
+ * provider, if its form is valid. The person gets the bounds of the sign-in rules. A person who has bounds or an
+ * account also gets the account of the rules.
  * @param accountId undefined for an operator, who has no account
  * @throws BookError `person_elsewhere` if the person has keys of another account
  */

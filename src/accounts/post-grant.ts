@@ -35,7 +35,7 @@ export function postGrant(
       const { grant } = account.bounds
       const [month, before] = [monthOf(calendar, nowMs), monthOfGrant(account.lastGrant)]
       if (!grant || account.state !== 'active' || before >= month) return { writes: [], result: 'not_due' }
-      // If the operator has set the lapse of grants after the base was read, the base lacks the spent amount.
+      // The operator may have made grants lapse after the base was read. The base then lacks the spent amount.
       const isSummed = !grant.lapses || !base || base.throughSeq !== undefined
       if (account.lastGrant !== base?.reference || !isSummed) return { writes: [], result: 'again' }
       const { taken, spentNanos } = grants

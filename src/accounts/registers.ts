@@ -2,8 +2,8 @@ import { accountBounds, keyBounds, personBounds } from './key-bounds.ts'
 
 /*
  * The registers: the tables of a store besides entries and figures for reports. Their columns are defined only here.
- * Statements that insert, select and copy rows are made from these definitions. A test compares the schemas of both
- * databases with them (test/store/registers.test.ts).
+ * Statements that insert, select and copy rows are made from these definitions. A test compares these definitions with
+ * the schemas of both databases (test/store/registers.test.ts).
  */
 
 /** A column of a register. `read` converts a database value to the field of a row. */
@@ -68,7 +68,7 @@ export const registers = {
      * The id of the first key of the line (a key with its successors). All keys of the line share bounds and spending.
      */
     scope: optional(text()),
-    /** The expiry that a person has set for the key. A successor gets it too. */
+    /** The expiry that a person has set for the key. A key that replaces this key gets the same expiry. */
     own_expires_ms: optional(number()),
     /** The sign-in to which the key belongs (ruling Y20). */
     session: optional(text()),
@@ -119,8 +119,8 @@ export const registers = {
     id: text(),
     name: text(),
     /**
-     * The role, which `duty` may narrow. The second release of triwire knows only these two roles, and ignores columns
-     * that are newer.
+     * The role of the operator, which `duty` may narrow. `duty` is a column of its own, because the second release of
+     * triwire knows only these two roles, and ignores newer columns.
      */
     role: text<'admin' | 'viewer'>(),
     /** If set, a viewer may read only sums, prices and statements (Y22). */

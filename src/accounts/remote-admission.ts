@@ -153,7 +153,10 @@ export class RemoteAdmission {
     )
   }
 
-  /** Refuses a request because of load. A lack of credit takes precedence (ruling R1). Takes no place in the window. */
+  /**
+   * Refuses a request because of load. A lack of credit takes precedence (ruling R1). The request takes no place in the
+   * rate window.
+   */
   async #enterShedding(limits: AdmissionLimits, key: ApiKey): Promise<AdmissionRefusal> {
     const outcome = await this.#ask(limits, key, 0n, noPlace)
     return outcome.refused ?? { ok: false, why: 'busy' }

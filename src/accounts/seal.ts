@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, type Hash, randomBytes } from 'node:crypto'
 import type { Sealed } from '../inference/request.ts'
 
-/** Makes and opens envelopes for a provider's signatures (ruling T7). */
+/** Makes and opens our envelopes, which encrypt the signatures of providers (ruling T7). */
 export type Sealer = ReturnType<typeof createSealer>
 
 /** The prefix of all our envelopes. It distinguishes them from a provider's own `encrypted_content`. */

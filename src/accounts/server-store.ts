@@ -150,8 +150,8 @@ export type Cooldown = {
   /** The cause in the words of the log. `disabled` means that an operator disabled the account. */
   cause: string
   /**
-   * `tell`: how clients see the problem. `cool`: whether the whole pool may be put into cooldown. See `Verdict`
-   * (src/upstream/verdict.ts).
+   * `tell`: how clients see the problem. `cool`: `now` always puts the account into cooldown; `repeated` only if the
+   * pool can do without the account. See `Verdict` (src/upstream/verdict.ts).
    */
   tell: 'capacity' | 'account' | 'broken' | 'rejected'
   cool: 'now' | 'repeated'

@@ -29,7 +29,7 @@ export type StatementHeader = {
   timeZone: string
   /** A head (a digest of all chains) that covers all entries up to the end of the month (ruling C15). */
   head: string
-  /** For each key that was used: its line (a key with its successors), and the name of the line. */
+  /** For each key that was used: the id and name of its line. A line is a key with the keys that replaced it. */
   keys: [id: string, line: { id: string; name: string }][]
   /**
    * For each person id in entries: the person that the id stands for, and the person's name. Erased people are left
@@ -38,7 +38,10 @@ export type StatementHeader = {
   persons: [id: string, person: { id: string; name: string }][]
 }
 
-/** The sums of entries with equal texts and prices (see below). For returns, the amount and the counts are negative. */
+/**
+ * The sums of entries that have the same values in all text fields below and the same prices. For returned debits, the
+ * amount and the counts are negative.
+ */
 export type StatementGroup = {
   isReturn: boolean
   keyId: string

@@ -54,7 +54,7 @@ export type NewWarning = { id: string; event: StoredEvent; data: WarningData }
 /** The values in a warning. Amounts are nano-credits as decimal digits. Both stores write the same values. */
 type WarningData = Readonly<Record<string, string | number | null>>
 
-/** A line of the list of needs (what operators should act on), as a store remembers it. @property data for webhooks */
+/** A need, as a store remembers it. A need is a thing that operators should act on. @property data for webhooks */
 export type NoticedNeed = { id: string; data: WarningData }
 
 /**

@@ -219,7 +219,7 @@ export class Withdrawals {
   #end(requestIds: readonly string[], given: GivenBack): void {
     this.#options.onCommit()
     const over = requestIds.flatMap((requestId) => this.#withdrawals.get(requestId) ?? [])
-    // If no withdrawal is left, another poster has already given these debits back.
+    // The withdrawals may be over already, because another poster has given these debits back.
     if (over.length === 0) return
     for (const { debit } of over) {
       this.#withdrawals.delete(debit.row.requestId)

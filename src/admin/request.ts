@@ -120,7 +120,7 @@ function parse(bytes: Buffer): Record<string, unknown> {
     scanObject(text)
     return JSON.parse(text.toString('utf8')) as Record<string, unknown>
   } catch {
-    // The error is thrown below, also for JSON that is no object.
+    // The error below is thrown for invalid JSON, and for JSON that is not an object.
   }
   throw new ProblemError('invalid_request', 'The body is not a JSON object.')
 }

@@ -103,7 +103,7 @@ export class SourceText extends JsonSource {
  */
 export type Text = string | SourceText
 
-/** Matches the beginning of a source that contains more than white space. */
+/** Matches a JSON string if its beginning already shows that the string has more than white space. */
 const beginsWithMore = /^"(?: |\\[nrt])*[^\s\\"\ufffd]/
 
 /** Whether a text has only white space. */

@@ -79,7 +79,10 @@ function tokensFor(ranges: readonly Range[]): Edit[] {
   return ranges.map(({ start, end }, place) => ({ start, end, text: JSON.stringify(keptMark + place) }))
 }
 
-/** Finds the outermost objects and arrays under the keys. Returns their ranges in order. */
+/**
+ * Finds the objects and arrays that are values of these keys. Those inside another found value are left out. Returns
+ * their ranges in order.
+ */
 function findValues(text: string, keys: readonly string[]): Range[] {
   const starts: number[] = []
   for (const key of keys) {

@@ -15,7 +15,7 @@ import { scanCode } from './scan-code.ts'
  * over 100 ms. Checking and translating a body that consists only of tiny turns or calls takes some 80 ms (B25).
  */
 const jsonTokensMax = 150_000
-/** The most top-level members. Each is recorded in memory. Real requests have fewer than a hundred. */
+/** The most members at the top level of a body. Memory is used for each. Real requests have fewer than a hundred. */
 const jsonMembersMax = 10_000
 
 /** The limits of a JSON text: its tokens and its top-level members. Nesting has a fixed limit of 128 levels. */
@@ -149,7 +149,7 @@ export class JsonError extends Error {}
 
 /**
  * The number of bytes reserved after the text. The scan reads sixteen bytes at once, so its last read may go beyond the
- * text. The first few records fit there too. For more records, the memory grows.
+ * text. The scan also writes its first few results here. The memory grows if there are more results.
  */
 const slackBytes = 4_096
 const pageBytes = 65_536

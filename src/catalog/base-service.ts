@@ -37,7 +37,10 @@ export const tierHeader = 'x-gemini-service-tier'
 /** Words for the tier, speed and geography that a request asks for or an answer reports. The keys are member names. */
 export type ServiceWords = Readonly<Record<string, string>>
 
-/** The service that a word means: the base price (if no member is set), a tier, a geography, or an unknown service. */
+/**
+ * The service that a vendor's word stands for: a tier, a geography, or an unknown service. No member is set for the
+ * base price.
+ */
 type Served = { tier?: Tier; geo?: string; isUnknown?: true }
 
 function readWord(member: string, said: string, wire: ModelWire): Served {
@@ -52,9 +55,9 @@ function readWord(member: string, said: string, wire: ModelWire): Served {
 type ServedFacts = { tier: Tier | undefined; geo: string | undefined; isUnpriced: boolean }
 
 /**
- * Reads the service of an answer (ruling Y17). For each member, a word of the answer takes precedence over the word of
- * the request. A service without a price at this moment is billed at the base price. If the answer itself names such a
- * service, `isUnpriced` is set.
+ * Reads the tier, speed and geography that served an answer (ruling Y17). The word in the answer takes precedence over
+ * the word in the request. A service without a price at this moment is billed at the base price. If the answer itself
+ * names such a service, `isUnpriced` is set.
  * @param said the words of the answer
  * @param asked the words of the request, as it was sent to the model
  */
@@ -142,7 +145,7 @@ export function spellTier(
   const { tier, isUnknown } = readWord(asked, word, from)
   const isPriced = tiers.some((one) => (tier ?? one) === one && setAt(prices, { at, tier: one }).tier === one)
   if (isUnknown || !isPriced) return undefined
-  // `fast` of messages is a speed. Other wires may know this tier only as `priority`, so they get that word.
+  // On the messages wire, `fast` is a speed. Other wires may know only the word `priority`, so they get `priority`.
   const isSame = asked === field
   const free = isSame && freeTierWords.includes(word) ? word : undefined
   const said = tier === undefined ? free : wordOf(tier, isSame ? word : tier)

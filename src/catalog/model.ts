@@ -66,7 +66,7 @@ export type Band = {
   daysOff: ReadonlySet<number>
 }
 
-/** The prices of a list from one moment until the next row. */
+/** The prices of a list from `fromMs` until the `fromMs` of the next row. */
 export type PriceRow = {
   /** The first moment, in Unix milliseconds. The first row also applies before that moment. */
   fromMs: number
@@ -90,8 +90,8 @@ export type PriceList = {
   /** Whether any set of prices has a higher price for cache writes than for fresh input. */
   hasDearerWrites: boolean
   /**
-   * The text of a list with bands, tiers or geographies. The ledger stores it, so that a choice of prices can be
-   * verified.
+   * The text of a price list that has bands, tiers or geographies. The ledger stores this text, so that a choice of
+   * prices can be verified.
    */
   kept: { text: string; digest: string } | undefined
   /** The cached results of `holdPrices`, which fills this map. */
@@ -103,7 +103,10 @@ export type Serving = {
   /** The upstream's name for the model. Never shown to a client. */
   upstreamModel: string
   profile: Profile
-  /** The provider's prices at the upstream (ruling C11). If undefined, no costs are recorded. Clients never see it. */
+  /**
+   * The provider's prices at the upstream (ruling C11). If undefined, no costs are recorded. Clients never see these
+   * prices.
+   */
   cost?: PriceList | undefined
   /** Whether URLs of media, and ids of stored files, pass or are refused on the model's own wire (ruling U12). */
   remoteMedia: Passage
@@ -133,7 +136,7 @@ export type Model = Serving & {
   aliases: readonly string[]
   /** The wire of the model. All upstreams of the model use this wire. */
   wire: ModelWire
-  /** The upstreams that serve the model, in the order of trying. The model's own `Serving` is that of `routes[0]`. */
+  /** The upstreams that serve the model, in the order of trying. The model has the `Serving` members of `routes[0]`. */
   routes: readonly Route[]
   outputTokensMax: number
   /** The most tokens of input and output; undefined if not configured. Never enforced (spec 8), but given to agents. */
@@ -186,7 +189,10 @@ export type FallbackCause = (typeof fallbackCauses)[number]
 
 type Passage = 'pass' | 'refuse'
 
-/** The cache keys that the gateway makes: one per customer, or one per customer and beginning of a conversation. */
+/**
+ * The kinds of cache keys that the gateway makes: none, one for each account, or one for each beginning of a
+ * conversation of an account.
+ */
 export const implicitKeys = ['off', 'account', 'conversation'] as const
 type ImplicitKey = (typeof implicitKeys)[number]
 

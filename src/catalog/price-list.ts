@@ -182,7 +182,10 @@ export function edgesOf({ offsetAt, windows }: Band, at: number, days: number): 
   ])
 }
 
-/** Finds the moment within the day from `startMs` at which the clocks change. A band's window may begin or end then. */
+/**
+ * Finds the moment at which the clocks change within the day that begins at `startMs`. A band's window may begin or end
+ * then.
+ */
 function clockChange(offsetAt: Band['offsetAt'], startMs: number): number[] {
   let [before, after] = [startMs, startMs + dayMs]
   if (offsetAt(before) === offsetAt(after)) return []

@@ -4,8 +4,8 @@ import { type ModelWire, modelWireNames } from './wire-names.ts'
 
 /**
  * The request fields that an upstream's model accepts, and its quirks. Every decision that depends on the model reads
- * this table, never the model's name. The keys and their meanings are in `profile-keys.ts`. Keys that only one wire
- * reads are under its name. Values for an unknown upstream suit a plain, complete implementation of the wire.
+ * this table, never the model's name. The keys and their meanings are in `profile-keys.ts`. A key that only one wire
+ * reads is under that wire's name. Values for an unknown upstream suit a plain, complete implementation of the wire.
  */
 export type Profile = Omit<ProfileValues, { [Wire in GroupedWire]: KeyOfOneWire<Wire> }[GroupedWire]> & {
   readonly [Wire in GroupedWire]: Pick<ProfileValues, KeyOfOneWire<Wire>>
@@ -16,7 +16,10 @@ export type ProfileValues = Omit<SpelledInCode<ProfileKeys>, SetKey | 'thinkTags
   [Key in SetKey]: ReadonlySet<SpelledInCode<ProfileKeys>[Key][number]>
 } & {
   thinkTags?: Exclude<SpelledInCode<ProfileKeys>['thinkTags'], false>
-  /** Refusals of the provider whose status does not show their cause. The first row that fits counts (ruling U2). */
+  /**
+   * The provider's refusals whose cause cannot be seen from the HTTP status. The first row that fits a refusal counts
+   * (ruling U2).
+   */
   refusals: readonly Refusal[]
 }
 

@@ -153,8 +153,8 @@ const fixedSampling = new Set([
 ])
 
 /**
- * OpenAI rejects schemas that are not `plain`. Its errors are "object schema missing properties", "array schema missing
- * items", and that `anyOf` is not allowed "at the top level".
+ * OpenAI rejects tool schemas that are not `plain`. Its errors are "object schema missing properties" and "array schema
+ * missing items". A third error says that `anyOf` is not allowed "at the top level".
  */
 const openaiTools: ProfileSetting = {
   toolSchemas: 'plain',
@@ -228,7 +228,7 @@ const bedrockEnvelope: ProfileValues['envelope'] = {
 /** An operator's own server sends no bill. It would fetch a client's media from inside the network (B13). */
 const selfHosted: ProfileSetting = { remoteMedia: 'refuse', charges: [] }
 
-/** The levels of reasoning that self-hosted model servers accept, each in the words of the wire. */
+/** The levels of reasoning that self-hosted model servers accept. Reasoning can also be switched off. */
 const switchable: Profile['reasoning'] = { style: 'effort', levels: ['low', 'medium', 'high'], canDisable: true }
 
 /** Model servers (such as vLLM) have all three wires, but pass turns to a template that expects system text first. */
@@ -264,7 +264,7 @@ const liteLlm: ProfileSetting = {
   routingContainers: ['extra_body', 'litellm_params', 'litellm_metadata'],
 }
 
-/** The built-in simulator accepts everything that its wire has, so that every translation can be tried on it. */
+/** The built-in simulator accepts all fields of its wire. So developers can test every translation with it. */
 const simulated: ProfileSetting = {
   reasoning: { style: 'effort', levels: ['low', 'medium', 'high'], canDisable: true },
   hiddenReasoning: 'asked',
@@ -301,7 +301,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
   'default-responses': { responses: {} },
 
   anthropic: { messages: anthropic },
-  // Models after Opus 4.6 refuse any sampling setting but the default.
+  // Models after Opus 4.6 accept only the default sampling settings.
   'anthropic-fixed-sampling': { messages: fixedAnthropic },
   // Models before adaptive thinking take reasoning as a number of tokens.
   'anthropic-budget': {
@@ -487,7 +487,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       answerNames: anyModel,
     },
     messages: {
-      // llama.cpp reads a named choice as `any`, and ignores `none`.
+      // llama.cpp treats the choice of a named tool as `any`, and ignores `none`.
       toolChoice: new Set(['auto', 'required']),
       // The server ignores `output_config`.
       shape: 'none',

@@ -58,7 +58,7 @@ const fieldsBySource: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
-/** Fields that start tools of the provider. The provider bills such a tool in addition, or it causes more tokens. */
+/** Fields that start tools of the provider. The provider bills such a tool extra, or the tool causes more tokens. */
 export const paidToolFields: readonly string[] = ['Alibaba', 'Tencent', 'Baidu', 'Groq'].flatMap(
   (source) => fieldsBySource[source]!,
 )

@@ -23,8 +23,9 @@ type WirePlace = {
 }
 
 /**
- * The endpoint of each wire, for us and for upstreams (spec 1.2). A base URL with a path may lack the version. The
- * vendor's SDKs of the messages wire then add the version, and SDKs of the other wires do not (ruling P8).
+ * The endpoint of each wire, at this gateway and at upstreams (spec 1.2). A base URL with a path can lack the version
+ * (`/v1`). In this case the vendor's SDKs of the messages wire add the version. SDKs of the other wires do not (ruling
+ * P8).
  */
 export const wirePlaces: Readonly<Record<ModelWire, WirePlace>> = {
   messages: { path: '/v1/messages', keepsVersion: true },

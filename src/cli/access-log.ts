@@ -50,7 +50,7 @@ export function readLogLine(text: string): LogLine | undefined {
       },
     }
   } catch {
-    // A line may not be JSON, because a crash cut it off or Node itself wrote it.
+    // Some lines are not JSON, because a crash cut them off or Node itself wrote them.
     return undefined
   }
 }

@@ -224,7 +224,10 @@ async function answerOf(
   return outcome.body
 }
 
-/** Reads the configuration; undefined if it is invalid. Commands that need it report its mistakes. */
+/**
+ * Reads the configuration. Returns undefined if it is invalid. Commands that need the configuration report its
+ * mistakes.
+ */
 async function glance(command: Command): Promise<Config | undefined> {
   const { glanceAtConfig } = await import('../config/load.ts')
   try {

@@ -29,7 +29,7 @@ export function numberFrom(least: number, most: number, more = ''): (text: strin
   }
 }
 
-/** Matches options before a command that are followed by a value. */
+/** Matches an option that stands before a command and has a value in the next word. */
 const takesValue = /^--(?:config|store|listen|admin-listen|workers)$/
 
 /** Returns the words that are neither options nor values of options: the command and its arguments. */

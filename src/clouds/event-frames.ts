@@ -28,14 +28,15 @@ export class EventFrames {
   /** The number of bytes that are needed before anything more can be read. */
   #needed = preludeBytes
 
-  /** Whether no part of a frame is left over. */
+  /** Whether all bytes so far belong to complete frames. */
   get isWhole(): boolean {
     return this.#bytes === 0
   }
 
   /**
+   * Reads a piece of the stream.
    * @returns the frames that are complete after this piece
-   * @throws Error if a length or a checksum is wrong. That frame is not returned, and no later frame can be read.
+   * @throws Error if a length or a checksum is wrong. The wrong frame is not returned, and no later frame can be read.
    */
   *push(piece: Buffer): Generator<EventFrame> {
     this.#kept.push(piece)

@@ -134,7 +134,7 @@ function canonicalPath(path: string): string {
   return `/${kept.join('/')}${isFolder ? '/' : ''}`
 }
 
-/** Sorts pairs by their encoded names, then by their values. */
+/** Sorts the parameters of a query string by their encoded names, then by their encoded values. */
 function canonicalQuery(query: string): string {
   const pairs = query.split('&').filter(Boolean)
   return pairs

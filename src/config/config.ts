@@ -137,7 +137,10 @@ export type Config = {
   signIn: SignInSettings | undefined
   /** The place of the store. The default is relative to the working folder (ruling X8). */
   store: StorePlace
-  /** The default store before 0.2.0, beside the configuration. Undefined if it is also today's default (ruling X8). */
+  /**
+   * The path that was the default store before 0.2.0, in the folder of the configuration. Undefined if today's default
+   * is the same path (ruling X8).
+   */
   earlierStore: string | undefined
   /** The absolute path of the folder for the server's lock and spool. SQLite: the store's folder (ruling X13). */
   stateDir: string
@@ -200,7 +203,7 @@ export type Webhook = {
   url: Secret
   /** The URL in a form that may be shown: without query and fragment, and with long parts of the path shortened. */
   shown: string
-  /** The secret for signatures. */
+  /** The secret with which the messages are signed. */
   secret: Secret
   events: ReadonlySet<WebhookEvent>
   /** The message `credit_low` is sent when the balance of an account falls below this amount, in nano-credits. */

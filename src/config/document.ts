@@ -150,8 +150,8 @@ function interpolate(
       complain(`needs the environment variable ${name}, which is not set; set it, or write \${${name}:-default}`)
     return value ?? match
   })
-  // A reference that is a whole value and has no quotes becomes a number or a boolean if the variable's text has that
-  // form.
+  // A value may consist of one unquoted reference, such as `${NAME}`. If the variable's text then has the form of a
+  // number or a boolean, the value is a number or a boolean.
   const isBare = scalar.type === Scalar.PLAIN && /^\$\{[^}]*\}$/.test(source)
   if (isBare && /^-?\d+(\.\d+)?$/.test(text)) return Number(text)
   if (isBare && (text === 'true' || text === 'false')) return text === 'true'

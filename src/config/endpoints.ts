@@ -45,7 +45,7 @@ function versionOf(path: string): string {
   return path.slice(0, path.indexOf('/', 1))
 }
 
-/** Whether a base path lacks a version (such as `/v1` or `/v1beta`) that this wire does not add. */
+/** Whether a base path has no version (such as `/v1` or `/v1beta`), and this wire does not add a version to it. */
 export function isTakenAsItStands(wire: ModelWire, path: string): boolean {
   const { keepsVersion } = wirePlaces[wire]
   return !keepsVersion && path !== '' && !/\/v\d/.test(path)

@@ -84,7 +84,7 @@ export const network = sound(values.networkMistake)
 export const baseUrl = sound(values.baseUrlMistake).transform((value, context) =>
   context.issues.length > 0 ? z.NEVER : values.parseBaseUrl(value),
 )
-/** A path from a host's root. */
+/** The path of a URL, from the root of its host. */
 const requestPath = sound(values.pathMistake)
 /** One path, or a path for JSON answers and a path for streams. */
 export const requestPaths = z.union(

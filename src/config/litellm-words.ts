@@ -44,8 +44,8 @@ export function litellmKeyCure(key: string): string | undefined {
 }
 
 /**
- * Finds texts that name a variable as LiteLLM does (`os.environ/NAME`). It skips keys of accounts, and keys of
- * LiteLLM's, because other checks report them.
+ * Finds texts that name a variable as LiteLLM does (`os.environ/NAME`). Keys of accounts and LiteLLM's own keys are
+ * skipped, because other checks report them.
  */
 export function* litellmReferences(
   value: unknown,

@@ -8,7 +8,10 @@ export type OlderRelease = (typeof olderReleases)[number]
 /** Keys and values that an older release refuses. In a path, `*` matches any name, and `[]` any item of a list. */
 type Unknowns = { keys: readonly string[]; profiles: RegExp; events: RegExp }
 
-/** Keys of a price row that the older release refuses. If prices are a list of rows, it refuses the whole list. */
+/**
+ * Keys of a price row that the older release refuses. If prices are a list of rows, that release refuses the whole
+ * list.
+ */
 const priceKeys = ['bands', 'counts', 'from', 'geos', 'tiers']
 const profileKeys = ['cache_life', 'cumulative', 'envelope', 'reasoning.forced_calls']
 const modelKeys = ['affinity', 'chain', 'chain_return', 'cost', 'prices[]', 'when', 'upstream[].cost']

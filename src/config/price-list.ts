@@ -313,7 +313,7 @@ function bandModifier({ times, ...band }: BandEntry, index: number): Modifier {
 /** The largest price that a factor may produce, in nano-credits per million tokens. */
 const rateMaxNanos = 10n ** 18n
 
-/** Applies changes in order. Written-out prices replace the result of all changes before them. */
+/** Applies changes in order. A change is a factor or a set of prices, which replaces the result of earlier changes. */
 function applyAll(base: Prices, modifiers: readonly Modifier[], report: ReportMistake): Prices {
   let rates = base
   let factors: bigint[] = []

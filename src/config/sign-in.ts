@@ -178,7 +178,7 @@ export type SignInSettings = {
   accessMs: number
   idleMs: number
   absoluteMs: number
-  /** The most attempts from one address in 600 s. */
+  /** The most invalid codes, and the most unfinished sign-ins of programs, from one address in 600 s. */
   limits: { codes: number; grants: number }
   showBalance: boolean
 }
@@ -215,7 +215,10 @@ export function readSignIn(
   }
 }
 
-/** Returns a text of the settings whose change needs a restart, for comparison. The text contains a secret. */
+/**
+ * Joins the settings that take effect only after a restart into one text. Two such texts are compared to find a change.
+ * The text contains a secret.
+ */
 export function spellSignIn(settings: SignInSettings | undefined): string {
   const { issuer, clientId, clientSecret, proxy, ca, groupsClaim } = settings ?? {}
   const way = typeof proxy === 'string' ? proxy : proxy?.reveal()

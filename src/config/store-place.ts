@@ -67,7 +67,10 @@ function showUrl(store: string): string {
   return `postgres://${user}${host}${url.pathname}${told.length ? `?${told.join('&')}` : ''}`
 }
 
-/** Replaces a missing host. `URL` requires one after a user name. A parameter or a variable may name the real host. */
+/**
+ * Stands for a missing host, because `URL` requires a host after a user name. A parameter or a variable may name the
+ * real host.
+ */
 const noHost = 'no-host.invalid'
 
 function parseUrl(store: string): URL | null {

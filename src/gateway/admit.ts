@@ -76,7 +76,10 @@ function explainSilentKeys(error: Error): never {
     : error
 }
 
-/** Checks credit and rate window. Some stores do so only after the body is read. @throws GatewayError 402, 429, 500 */
+/**
+ * Checks credit and the rate window. Some stores check both later, after the body is read.
+ * @throws GatewayError 402, 429, 500
+ */
 export async function enter(admission: Admission, key: ApiKey): Promise<Entered> {
   const answer = await admission.enter(key).catch(explainSilence)
   if (answer.ok) return answer

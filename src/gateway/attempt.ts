@@ -99,7 +99,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   /** The tier of service that the head of the answer names (ruling Y17). */
   tier: string | undefined
   readonly pace: Pace
-  /** Time at which the answer's head came, by the monotonic clock. */
+  /** The time at which the head of the answer came, by the monotonic clock. */
   headMs: number | undefined
   /** The media type of the answer, `''` if it had none. It is logged if the answer cannot be read (ruling Y1). */
   contentType = ''
@@ -343,7 +343,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     else this.#chunks.push(chunk)
   }
 
-  /** Pauses a stream that brings more than its share (B10). */
+  /** Counts bytes of the stream. Pauses the stream if it has brought more than its share of bytes (B10). */
   #noteShare(bytes: number): void {
     const isOver = this.#overdrawn() + bytes > 0
     this.#broughtBytes += bytes
@@ -354,7 +354,8 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   }
 
   /**
-   * Returns how many bytes the stream brought beyond its share up to this turn. Negative if some of the share is left.
+   * Returns the number of bytes by which the stream has exceeded its share up to this turn. Negative if some of the
+   * share is left.
    */
   #overdrawn(): number {
     const { turn, share } = this.#parts.flow

@@ -239,7 +239,8 @@ export class Attempts {
     this.exchange = asking.exchange
     this.#exchangeFor = asking.exchangeFor
     noteExchange(record, this.exchange)
-    // Each further entry adds one attempt to the maximum. That attempt is reserved for the entry (ruling Y23).
+    // Each entry of the chain after the first adds one attempt to the maximum. This attempt is reserved for the entry
+    // (ruling Y23).
     const most = attemptsMax + chain.size - 1 - this.#attemptsBefore - chain.furtherCount
     this.#failover = new Failover({ ...this.#parts, model: next.model }, this.#form, Math.min(attemptsMax, most))
     return true
@@ -377,7 +378,7 @@ export class Attempts {
 /** The largest number of attempts at one model for one request (ruling U1). */
 const attemptsMax = 3
 
-/** The longest wait after which a model's only account is asked once more, in seconds (ruling Y26). */
+/** A model's only account is asked once more if the wait until then is at most this long, in seconds (ruling Y26). */
 const waitMaxSeconds = 2
 /** The longest wait for a renewal of a credential, in ms. */
 const renewMaxMs = 10_000
@@ -412,7 +413,7 @@ class Failover {
   #isFirst = true
   #isOnlyAgain = false
   #choice: ChosenTarget | undefined
-  /** Whether the choice counts against the budget of retries. */
+  /** Whether an attempt at the chosen target counts against the budget of retries. */
   #isRetry = false
   #passedOver = 0
   #worst: Failed | undefined
@@ -449,14 +450,17 @@ class Failover {
     }
   }
 
-  /** If the client has not named the conversation, its last sealed item names it. Called before the first attempt. */
+  /**
+   * Names the conversation by the request's last sealed item, if the client has not named it.
+   * Called before the first attempt.
+   */
   continues(request: { lastSealed(): string | undefined }): void {
     this.#search.sealed = this.#nameBySeal(request)
   }
 
   /**
-   * Returns the time until the only account of the model may be asked once more, on a fresh connection, in ms (ruling
-   * Y26).
+   * Returns how long to wait, in ms, before the only account of the model is asked once more, on a fresh connection
+   * (ruling Y26).
    * @returns undefined if the account may not be asked again
    */
   waitForOnly({ cause, retryAfterSeconds }: Failure, { alarm }: Verdict): number | undefined {
@@ -504,8 +508,8 @@ class Failover {
   }
 
   /**
-   * Chooses the same target once more. This is not a retry in the sense of the budget, because the target did no work on the
-   * first attempt. The failure of that attempt is not reported to the client.
+   * Chooses the same target once more. This does not use up a retry, because the target did no work on the first
+   * attempt. The failure of that attempt is not reported to the client.
    */
   again(): ChosenTarget {
     this.#worst = this.#worstBefore
@@ -525,7 +529,8 @@ class Failover {
   }
 
   /**
-   * Remembers the account for the conversation. The item that the answer sealed last identifies the next request.
+   * Remembers which account answered the conversation. The last sealed item of the answer becomes the conversation's
+   * name, because the client sends this item back with the next request.
    * @param isUnsealed whether the request was sent without its sealed items
    */
   continuesAs(answer: { lastSealed?(): string | undefined }, isUnsealed: boolean): void {
@@ -586,9 +591,9 @@ class Failover {
   }
 
   /**
-   * Names a conversation that has no conversation key, by the item that was sealed last. Only the account that sealed
-   * an item can open it, and the pool finds this account by the name (ruling U13). The name contains the id of the
-   * customer's account, so that no other customer can share it.
+   * Returns a name for a conversation without a conversation key, made from its last sealed item. Only the account that
+   * sealed an item can open it, and the pool finds this account by the name (ruling U13). The name contains the id of
+   * the customer's account, so that no other customer can have the same name.
    */
   #nameBySeal(said: { lastSealed?(): string | undefined }): string | undefined {
     const sealed = this.#search.affinity === undefined && this.#size > 1 ? said.lastSealed?.() : undefined

@@ -15,7 +15,10 @@ export class ChainStays {
     this.#clockMs = clockMs
   }
 
-  /** Finds where a conversation stays. @param name the id of the chain and the conversation key of the account */
+  /**
+   * Returns the functions that read and change the chain entry that is remembered for one conversation.
+   * @param name identifies the conversation: the id of the chain, and the conversation key of the account
+   */
   of(name: string): Stays {
     return {
       find: () => {

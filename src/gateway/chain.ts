@@ -12,7 +12,7 @@ import type { Failed } from './refuse.ts'
  * entry answers, it chooses the error. Entries that do not take the request are passed over before anything is sent.
  */
 
-/** An entry of a chain that can answer the request. @property holdNanos the estimated cost of the request there */
+/** An entry of a model chain. This entry can answer the request, at the estimated cost `holdNanos`. */
 type EntryChoice = { model: Model; holdNanos: bigint; asking(): UpstreamRequests }
 
 /** The failure of an entry of the chain. The client's error is made from the facts in `of`. */
@@ -27,9 +27,9 @@ export class ChainWalk {
   readonly #record: CallRecord
   readonly #further: EntryChoice[]
   readonly #stays: Stays | undefined
-  /** The number of entries that take the request. */
+  /** The number of entries in the walk, the first entry included. */
   readonly size: number
-  /** Lowers the hold (credit set aside). Until an entry begins to answer, the hold is that of the dearest entry. */
+  /** Lowers the hold (credit set aside). Until an entry begins to answer, the hold suffices for the dearest entry. */
   release: ((keptNanos: bigint) => void) | undefined
   /** The estimated cost of the request at the entry that is asked now. */
   #nanos: bigint
@@ -135,7 +135,7 @@ export function causeOf({ failure, verdict }: Failed, hadHead: boolean): Fallbac
   return elsewhere !== 'nobody' || alarm === 'upstream_model_not_found' || isSilent ? 'unavailable' : undefined
 }
 
-/** An entry, with the request that was made for it. */
+/** An entry of a fallback chain, with the request that was made for this entry. */
 type AskedChoice = EntryChoice & { asked: UpstreamRequests }
 
 type ChainParts = {
@@ -144,7 +144,7 @@ type ChainParts = {
   record: CallRecord
   /** Makes the request for an entry. @throws GatewayError if its model does not take it */
   ask(model: Model): UpstreamRequests
-  /** Estimates the cost of the request at an entry, in nano-credits. */
+  /** Estimates the cost of the request if this entry of the chain answers it, in nano-credits. */
   holdOf(model: Model, asked: UpstreamRequests): bigint
   /** The unspent part of the key's or its person's budget, whichever is smaller. Undefined if neither has a budget. */
   leftNanos: bigint | undefined

@@ -108,7 +108,7 @@ function isRun(codes: readonly number[], start: number, ring: Uint16Array, count
   return true
 }
 
-/** Whether `scrub` makes a blank of the character. The callers check the first 32 characters of ASCII themselves. */
+/** Whether `scrub` replaces the character with a blank. The callers check the characters below 32 themselves. */
 function isOtherControl(code: number): boolean {
   return (code >= 0x7f && code < 0xa0) || code === 0x2028 || code === 0x2029
 }

@@ -93,7 +93,10 @@ export type UpstreamRequests = {
   exchangeFor: ((model: Model) => Exchange) | undefined
 }
 
-/** Whether the provider may run its own tools. The body then does not limit the tokens that they cause (ruling C14). */
+/**
+ * Whether the provider may run its own tools. If so, the body does not limit the tokens that these tools cause (ruling
+ * C14).
+ */
 export function mayCallTools({ bounds }: Pick<Exchange, 'bounds'>): boolean {
   return !bounds.isOutputCapped
 }
@@ -158,7 +161,8 @@ export class Outgoing {
   }
 
   /**
-   * Returns a text without the parts that repeat the body; undefined after `forget`, or if the body cannot be searched.
+   * Returns a text without the parts that repeat the request body. Undefined after `forget`, or if the body cannot be
+   * searched.
    */
   withoutEchoes(text: string, flow: Flow): string | undefined {
     return this.#body && withoutEchoes(text, this.#body, flow)
@@ -206,8 +210,8 @@ function sent(call: Pick<Call, 'header'>, { spellings }: VersionHeaders, name: s
 }
 
 /**
- * Removes betas that raise the price or let another model answer, unless the catalog entry allows them (rulings C7,
- * Y13).
+ * Removes the names of beta features that raise the price or let another model answer. Names that the catalog entry
+ * allows stay (rulings C7, Y13).
  */
 function priced(betas: string, { profile, allowedFields }: Model): string {
   const { costlyBetas } = profile.messages
@@ -373,8 +377,8 @@ export function translate({ gateway, call, accountId, model, body, scopedKey, im
 }
 
 /**
- * Returns the request with its tier in the words of the model's wire. A tier that the model does not have becomes a
- * loss (C7).
+ * Returns the request with its tier in the words of the model's wire. If the model does not have the tier, the tier is
+ * left out and recorded as a loss (C7).
  */
 function withTier(
   decoded: InferenceRequest,

@@ -21,14 +21,15 @@ type SentToModel = {
 }
 
 /**
- * Lists the outcome of each field of a request. If the model has another wire, the field table of the client's wire
- * decides. If it has the same wire, the client's body and the sent body are compared. `null` counts as absent (ruling
- * R7). A loss (dropped or changed content) gets a row at the end if its field has no row.
+ * Lists the outcome of each field of a request. If the client and the model use different wires, the field table of the
+ * client's wire decides. If they use the same wire, the client's body and the sent body are compared. `null` counts as
+ * absent (ruling R7). A loss (dropped or changed content) gets a row at the end if its field has no row.
  */
 export function fieldFates(sent: SentToModel): FieldFate[] {
   const body = new ClientBody(sent.bytes)
   const fates = sent.wire === sent.model.wire ? nativeFates(sent, body) : translatedFates(sent, body)
-  // Losses of unknown fields have the name `unknownField`. They are left out, since each such field already has a row.
+  // A loss of an unknown field has `unknownField` as its field name. Such losses are left out, because each unknown
+  // field already has a row.
   const listed = new Set([unknownField, ...fates.map(({ field }) => field)])
   const inner = sent.losses.filter(({ field }) => !listed.has(field) && listed.add(field))
   return [

@@ -49,7 +49,10 @@ export function readOn(
   return isOfUse && gateway.readers.enter(key.account.id) ? new ReadingOn(parts, end, told, limitMs) : undefined
 }
 
-/** An upstream that is read on after the answer is over for the client. It keeps a place of `Readers` until `close`. */
+/**
+ * An upstream that the gateway reads on after the client's answer has ended. It keeps a place of `Readers` until
+ * `close`.
+ */
 export class ReadingOn {
   /** The model's usage report at the client's last piece of the answer. Undefined if the client got no piece. */
   readonly told: UsageReport | undefined
@@ -66,7 +69,7 @@ export class ReadingOn {
     this.end = end
   }
 
-  /** Whether the client has a part of the answer, or gets the answer once its figures are known. */
+  /** Whether the client has a part of the answer, or waits for an answer that is sent once its usage is known. */
   get isAnswered(): boolean {
     return this.told !== undefined
   }
@@ -76,8 +79,8 @@ export class ReadingOn {
   }
 
   /**
-   * Called when the client leaves while it waits for the end of the answer. The upstream is then read on for as long as
-   * after any other departure of a client.
+   * Called when the client leaves while it waits for the end of the answer. The upstream is then read for as long as
+   * for any client that has left.
    */
   leave(): void {
     this.end = 'client_abort'
@@ -131,7 +134,10 @@ export function evidenceOfCut(
   return { ...evidence, report: withoutLaterOutput(answer.report, told), estimateHidden }
 }
 
-/** Combines the input figures of a report with the output figures of `told`, the report at the client's last piece. */
+/**
+ * Returns a report with the input figures of `report` and the output figures of `told`. `told` is the report that was
+ * known when the client got its last piece.
+ */
 export function withoutLaterOutput(report: UsageReport, told: UsageReport): UsageReport {
   const evidence = { ...report }
   for (const name of ['outputTokens', 'reasoningTokens', 'isOutputPartial'] as const) {

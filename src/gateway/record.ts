@@ -26,7 +26,7 @@ export type Try = {
   readonly upstream: string
   readonly account: string | undefined
   readonly why: ChoiceReason
-  /** Monotonic ms. The try ends when the upstream is done, or when its output is no longer needed. */
+  /** The time in monotonic ms. The try ends when the upstream is done, or when its output is no longer needed. */
   readonly startedMs: number
   endMs: number | undefined
   status: number | undefined
@@ -58,7 +58,7 @@ export type CallRecord = {
   trace?: Trace
   /** The start of the request by the wall clock. This clock may be changed while the request runs. */
   startedMs: number
-  /** The start by the monotonic clock. The times of `tries` are counted from this start. */
+  /** The start of the request on the monotonic clock. The times of `tries` are counted from this start. */
   beganMs?: number
   method: string
   path: string

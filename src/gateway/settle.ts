@@ -119,7 +119,7 @@ type Billed = Pick<Debit, 'requestId' | 'clientWire' | 'createdMs'> & {
   model: Model
   target: Target
   bill: Bill
-  /** The person and the labels of the request (ruling Y21), and its way through a chain. */
+  /** The person and the labels of the request (ruling Y21), and the entries of a chain that it went through. */
   who: Pick<CallRecord, 'personId' | 'labels' | 'alias' | 'hops' | 'fellBack' | 'moved'>
   /** The configured form of entries (docs/ledger.md). Undefined: an entry gets form 3 only if its facts require it. */
   form: 3 | undefined
@@ -150,7 +150,10 @@ export function debitOf({ requestId, key, clientWire, model, target, bill, creat
   }
 }
 
-/** Returns the details that only an entry of form 3 has, the newest layout. Undefined if the entry does not need it. */
+/**
+ * Returns the details that only an entry of form 3 (the newest layout) has. Undefined if the entry needs no such
+ * details.
+ */
 function detailsOf(
   kept: Model['prices']['kept'],
   { set: { band, tier, geo }, cost, costReported }: Bill,

@@ -120,8 +120,8 @@ abstract class TranslatedAnswer {
   }
 
   /**
-   * Returns the filtered events. Signs of life are left out, because the delivery sends its own during silence (ruling
-   * U4).
+   * Returns the filtered events. `alive` events (signs of life) are left out, because the delivery itself sends signs
+   * of life during silence (ruling U4).
    */
   protected filter(events: Iterable<AnswerEvent>): ShownEvent[] {
     const shown: ShownEvent[] = []
@@ -186,7 +186,7 @@ export class TranslatedStream extends TranslatedAnswer implements StreamRelay {
     return text + this.#encoder.write({ type: 'fail', fault: faultOfFacts(facts), usage })
   }
 
-  /** Open blocks are closed as cut. */
+  /** Ends a stream that is too large. @returns the text that closes the open blocks as cut */
   protected giveUp(): string {
     if (this.state !== 'unseen' && this.state !== 'shown') return ''
     const text = this.show(this.decoder.push(cutFrame))

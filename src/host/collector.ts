@@ -36,14 +36,15 @@ const everyMs = 1_000
 const busyMax = 0.1
 
 /**
- * The conditions of a collection, which takes 150 ms for a hundred megabytes. One of the rows must apply.
+ * The conditions of a collection, which takes 150 ms for a hundred megabytes. There must be a row whose two conditions
+ * are met:
  *
- * - `looks`: the process was idle in this many checks in a row, one each second.
- * - `bytes`: it uses at least this much more memory than its recent minimum.
+ * - `looks`: the process was idle in this many checks in a row. There is one check each second.
+ * - `bytes`: the process uses at least this much more memory than its recent minimum.
  *
  * A collection also discards compiled code if no instance of a class that the code refers to is left. The next requests
- * are then 60 to 100 ms slower (docs/decisions/0061-code-stays-warm.md). So after a short pause a collection must free
- * much memory.
+ * are then 60 to 100 ms slower (docs/decisions/0061-code-stays-warm.md). So a collection after only a few idle checks
+ * must free more memory.
  */
 const worthwhile = [
   { looks: 2, bytes: 256 * 1024 * 1024 },

@@ -141,7 +141,7 @@ export type Unwanted = { pause(): void; resume(): void }
 
 /** The most bytes that are discarded in one turn of the event loop, for all requests together. */
 const bytesPerTurn = 524_288
-/** The most requests to resume in one turn. With up to 64 KiB from each before its next pause, they fill a turn. */
+/** The most requests to resume in one turn. Together they fill a turn, at 64 KiB each before the next pause. */
 const requestsPerTurn = 8
 /** The pause between two turns of discarding, in ms, for other work. Discarding still reaches 0.25 GB per second. */
 const pauseMs = 2

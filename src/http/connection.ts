@@ -123,7 +123,7 @@ export class Connection implements ExchangeHost {
       this.#leave()
       return
     }
-    // A reader that paused the body may not have resumed it.
+    // The reader of the body may have paused the socket and never resumed it.
     if (this.socket.isPaused()) this.socket.resume()
     this.#isAheadJudged = false
     if (this.#ahead === undefined) this.#inARow = 0

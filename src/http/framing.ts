@@ -82,7 +82,7 @@ export interface BodyReader {
 /** The most bytes to keep for a body without a reader. The connection is then paused until a reader comes. */
 const earlyBytesMax = 65_536
 
-/** The body of a request, passed to its reader as it arrives. Bytes that arrive before there is a reader wait. */
+/** The body of a request, passed to its reader as it arrives. Bytes are kept if they arrive before a reader is set. */
 export class IncomingBody {
   isComplete: boolean
   /** Whether the framing is malformed, so that the end of the body is unknown. */

@@ -25,7 +25,7 @@ function addRoute(path: string, walk: 'infer' | 'count_tokens', wire: SharedWire
 /** A list of the served paths, for the error about any other path. */
 export const servedText = `POST ${posted.slice(0, -1).join(', ')} or ${posted.at(-1)}, or GET /v1/models`
 
-/** Finds the route of a method and path. A known path with a wrong method is unknown too (ruling R3). */
+/** Finds the route of a method and path. A known path with a wrong method counts as unknown (ruling R3). */
 export function findRoute(method: string, path: string): ServedPath | undefined {
   const entry = routes.get(path)
   return entry?.methods.includes(method) ? entry.route : undefined
@@ -90,7 +90,7 @@ export function createPeerReader(
       const candidate = plain(hop.trim())
       // Addresses before an unreadable address cannot be trusted.
       if (isIP(candidate) === 0) return address
-      // A copy, because a part of the header would keep the whole head in memory.
+      // The address is copied, because a slice of the header would keep the whole head in memory.
       if (!isTrusted(candidate)) return ownCopy(candidate)
     }
     return address

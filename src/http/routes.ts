@@ -197,8 +197,8 @@ export function endRecord({ exchange, record, listeners, sinceMs, answer, ownPag
   }
 
   /**
-   * Closes an answer that the walk has not ended.
-   * @returns an error for the log, because a walk must end or cut its answer
+   * Closes an answer that the walk (the handler of the path) has left open.
+   * @returns an error for the log, because every walk must end or cut its answer
    */
   function cutLeftOpen(): Error | undefined {
     const { outcome } = record

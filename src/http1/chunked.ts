@@ -44,7 +44,7 @@ export class ChunkedReader {
     return this.#place === 'broken'
   }
 
-  /** Reads to the end of a range of data, of the body, or of the bytes. @returns the offset where it stopped */
+  /** Reads until a range of data, the body, or the given bytes end. @returns the offset where the reading stopped */
   #readOn(bytes: Uint8Array, from: number): number {
     this.#dataStart = this.#dataEnd = from
     let at = from

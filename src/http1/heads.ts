@@ -277,7 +277,7 @@ export function ownIfLittle(bytes: Buffer): Buffer {
   return bytes.length * 2 < bytes.buffer.byteLength ? ownBytes(bytes) : bytes
 }
 
-/** Up to this size, in bytes, joining a body with its head is cheaper than two writes. */
+/** The largest body, in bytes, that is joined with its head. For a larger body, two writes are cheaper. */
 const bytesMax = 16_384
 
 /** Returns head and body as one string, to be written as `latin1`; undefined if the body is too large for that. */

@@ -71,7 +71,7 @@ const firstScript = 6
 const typographic = firstScript + Object.keys(scripts).indexOf('typographic')
 const end = 255
 
-/** In a run of one mark or sign, this many characters count in full. A longer run is usually a drawn line. */
+/** In a run of the same mark or sign, this many characters count in full. A longer run is usually a drawn line. */
 const spelledTimes = lengthSlots - 1
 /** After the first `spelledTimes` characters of a run, this many characters count as one. */
 const longRunShare = 16
@@ -121,7 +121,8 @@ export function lastBorder(text: string): number {
   for (let at = text.length - 1; at > 0; at--) {
     const before = classOf[text.charCodeAt(at - 1)]!
     const kind = classOf[text.charCodeAt(at)]!
-    // Blanks and marks belong to the piece after them, and capitals to the piece of the small letters after them.
+    // A blank or mark is in the same piece as the characters after it. A capital is in the same piece as the small
+    // letters after it.
     if (before === kind || before === blank || before === mark) continue
     if (before !== upper || kind !== lower) return at
   }
@@ -245,7 +246,7 @@ const opaqueBytesPerToken = 4
  * print the accuracy. The weights are in the order of assembly/estimate.ts.
  */
 const byteWeights = {
-  /** For every byte outside of an escape, and for an escaped quote or backslash. */
+  /** The weight of each byte outside of an escape. An escaped quote or backslash has the same weight. */
   perByte: 59,
   /** For each run of small letters or of capitals. Small letters directly after capitals belong to the same run. */
   perWord: 650,

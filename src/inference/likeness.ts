@@ -1,6 +1,7 @@
 /**
- * Digests of the parts that a request without a conversation key shares with other requests (ruling Y24). The digests
- * are keyed and differ for each account. They are never sent, logged, stored or shown.
+ * Digests of those parts of a request that other requests may share. They are used for requests without a conversation
+ * key (ruling Y24). The digests are made with a secret key and differ for each account. They are never sent, logged,
+ * stored or shown.
  */
 export type Likeness = {
   /** Digest of the tools. */

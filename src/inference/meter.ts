@@ -56,7 +56,10 @@ export class TextMeter {
     return this.#characters === 0 ? 0 : tokensOfWeight(this.#weight + weighText(this.#rest))
   }
 
-  /** Copies the unweighed text, so that the chunks it was cut from can be freed. @param own makes a copy of a text */
+  /**
+   * Copies the text that is not weighed yet. The chunks that contain this text can then be freed.
+   * @param own makes a copy of a text
+   */
   compact(own: (text: string) => string): void {
     this.#rest = own(this.#rest)
   }

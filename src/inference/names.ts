@@ -5,7 +5,7 @@ import type { InferenceRequest } from './request.ts'
 export type ToolName = { name: string; namespace?: string }
 
 export type Names = {
-  /** Returns the upstream's name for a tool, whether declared or only in the history. */
+  /** Returns the upstream's name for a tool. The tool may be declared, or it may occur only in the history. */
   upstreamOf: (tool: ToolName) => string
   /** Upstream name → client's name, for answers. Only names that differ or lost a namespace are included. */
   restore: ReadonlyMap<string, ToolName>

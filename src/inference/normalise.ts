@@ -135,8 +135,8 @@ function isReasoningOnly({ parts }: ModelTurn): boolean {
 }
 
 /**
- * Reorders the turns between a model turn and the next model turn, so that the results of the first turn's calls come
- * first.
+ * Reorders the turns between a model turn and the next model turn. The results of the first turn's calls then come
+ * before all else.
  */
 function orderResults(calls: readonly string[], following: Turn[]): Turn[] {
   const [begun, next, ...later] = following

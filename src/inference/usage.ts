@@ -122,9 +122,9 @@ export const counters = [
 ] as const
 
 /**
- * Merges a later report into an earlier report. The last value of each counter wins. A later value may be smaller,
- * since the first may be an estimate. If a later report has only zeros and the earlier does not, it is ignored (I9). If
- * the later figures are implausible, an output reported before them counts as incomplete (ruling C6).
+ * Merges a later report into an earlier report. The later value of each counter wins, even if it is smaller, since the
+ * earlier value may be an estimate. If all later counters are zero and an earlier counter is not, the zeros are ignored
+ * (I9). If later figures are implausible, an output that only the earlier report has counts as incomplete (ruling C6).
  */
 export function mergeUsage(earlier: UsageReport, later: UsageReport): UsageReport {
   const isSilent = counters.every((counter) => !later[counter])
@@ -162,8 +162,8 @@ export type UsageEvidence = {
   estimateInput: () => number
   /**
    * Estimates all output produced so far, including reasoning and hidden text.
-   * @param enough a number of tokens. If the output surely has no more, counting may be skipped. The result is then any
-   *   number up to `enough`.
+   * @param enough a number of tokens. If the output is too short to have more tokens, counting may be skipped. The
+   *   result is then any number up to `enough`.
    */
   estimateOutput: (enough?: number) => number
   /** Estimates unreported reasoning tokens from the reasoning time. Called if the report is not final (ruling C12). */

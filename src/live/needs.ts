@@ -295,7 +295,7 @@ function isUsable({ revokedMs, expiresMs }: KeyRow, nowMs: number): boolean {
   return revokedMs === undefined && !hasEnded(expiresMs, nowMs)
 }
 
-/** Returns when a key was last used, or else when it was made. */
+/** Returns when a key was last used. A key that was never used has the time of its creation instead. */
 function usedMs({ lastUsedMs, createdMs }: KeyRow): number {
   return lastUsedMs ?? createdMs ?? Number.POSITIVE_INFINITY
 }

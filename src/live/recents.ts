@@ -127,7 +127,7 @@ class Ring {
 
   get wholeSinceMs(): number {
     if (!this.#hasForgotten) return Number.NEGATIVE_INFINITY
-    // Other requests of this millisecond may already be forgotten, so memory is complete only after it.
+    // Other requests that ended in this millisecond may already be forgotten. Memory is complete only after it.
     return this.count > 0 ? this.#overMs[this.#oldest]! : Number.POSITIVE_INFINITY
   }
 
@@ -226,7 +226,7 @@ const usageNames = [
   ...(['outputTokens', 'reasoningTokens'] as const),
 ] satisfies (keyof Usage)[]
 
-/** The facts that explain a request that is over. */
+/** The facts from which a finished request is explained. */
 export type FinishedRecord = Pick<
   CallRecord,
   (typeof keptNames)[number] | (typeof numberNames)[number] | 'usage' | 'tries'
@@ -245,8 +245,8 @@ export class PackedRecords {
   readonly #usage: Record<(typeof usageNames)[number], Float64Array>
   readonly #isEstimated: Uint8Array
   /**
-   * All tries of a record. Undefined if there was one try with the record's own upstream and account, because the
-   * columns below have its other facts.
+   * All tries of a record. Undefined if the record has only one try, at its own upstream and account. The columns below
+   * have the other facts of such a try.
    */
   readonly #tries: (Try[] | undefined)[]
   readonly #why: (Try['why'] | undefined)[]

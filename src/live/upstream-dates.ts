@@ -10,8 +10,8 @@ const apartMaxMs = 300_000
 
 /**
  * Compares this machine's clock with the `Date` of upstream answers (ruling Y15). A single host may be wrong, so the
- * clock counts as wrong only under two conditions. The median of the last five dates is far from the clock. Dates of at
- * least two hosts are far from the clock, on the same side as the median.
+ * clock counts as wrong only if two conditions are both met. The median of the last five dates is far from the clock.
+ * Dates of at least two hosts are far from the clock, on the same side as the median.
  */
 export class UpstreamDates {
   readonly #nowMs: () => number

@@ -224,7 +224,7 @@ function createLogSink(descriptor: number, sayDropped: (lines: number) => string
     })
   }
 
-  /** @param then called with the number of bytes written: all of them, or those before a failure */
+  /** @param then receives the number of bytes that were written: all bytes, or those before a failure */
   function writeAll(bytes: Buffer, from: number, then: (written: number) => void): void {
     write(descriptor, bytes, from, bytes.length - from, null, (error, written) => {
       if (error?.code === 'EAGAIN') setTimeout(writeAll, 10, bytes, from, then).unref()

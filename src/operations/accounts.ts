@@ -80,8 +80,8 @@ const boundOptions = {
 } satisfies Record<keyof typeof bounds, string>
 
 /**
- * The wishes in a form that requires every bound of an account. So the compiler reports a bound that `wishesOf` leaves
- * out.
+ * The wanted values of an account, with every bound as a required member. So the compiler reports a bound that
+ * `wishesOf` leaves out.
  */
 type WholeAccountWishes = { [Name in keyof Required<AccountBounds>]: AccountWishes[Name] }
 

@@ -19,7 +19,7 @@ type SpendQuery<Row> = {
   by: 'account' | 'key'
   accountId?: string | undefined
   limit: number
-  /** Returns the rows with these ids that match the other filters, in any order. */
+  /** Returns those rows with these ids that match the filters of the list, in any order. */
   find(ids: readonly string[]): Promise<readonly Row[]>
 }
 

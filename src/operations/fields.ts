@@ -223,7 +223,9 @@ function askable<S extends z.ZodType>(shape: S): S {
   return z.strictObject(Object.fromEntries(members)) as unknown as S
 }
 
-/** Makes a converter for a list in a request. @param read converts the same list if it is a text with commas */
+/**
+ * Makes a function that converts a list in a request. @param read converts the members, joined by commas into one text
+ */
 function fromList<T>(read: (text: string) => T): (list: readonly string[]) => T {
   return (list) => {
     if (list.some((one) => one.includes(','))) throw new RangeError('A member of the list must not contain a comma.')

@@ -397,7 +397,7 @@ function isLongLeft({ failures, sinceMs }: NeedyService, nowMs: number): boolean
   return failures >= needLimits.failuresMin && nowMs - sinceMs >= needLimits.coolingMs
 }
 
-/** Keeps one row for each upstream account, namely the model for which the account stopped being ready first. */
+/** Keeps one row for each upstream account: the row with the earliest `sinceMs`. */
 function byAccount(services: readonly NeedyService[]): NeedyService[] {
   const groups = Map.groupBy(services, nameOf)
   return [...groups.values()].map((rows) => rows.reduce((first, one) => (one.sinceMs < first.sinceMs ? one : first)))

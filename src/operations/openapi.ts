@@ -222,8 +222,8 @@ function toSchema(schema: z.ZodType, io: 'input' | 'output'): OpenApiSchema {
 type Overriding = { zodSchema: z.core.$ZodTypes; jsonSchema: z.core.JSONSchema.BaseSchema }
 
 /**
- * Describes a field of `sharedShapes` by its shape in answers, or null. Read-only members are not required, so that
- * requests and answers can use the same component.
+ * Describes a field of `sharedShapes` as null or the shape that the field has in answers. Read-only members are not
+ * required, so that requests and answers can use the same component.
  */
 function override({ zodSchema, jsonSchema }: Overriding): void {
   const shared = field.sharedShapes.get(zodSchema)

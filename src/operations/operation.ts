@@ -73,7 +73,7 @@ export type Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.
  */
 type Role = 'anyone' | 'owner' | 'own' | 'lead' | 'reader' | 'viewer' | 'finance' | 'admin'
 
-/** Each kind of caller may use the operations whose `role` is in its list. */
+/** For each kind of caller: the values of `role` of all operations that this kind may use. */
 const served = {
   nobody: ['anyone'],
   owner: ['anyone', 'owner', 'own'],
@@ -179,7 +179,7 @@ export type Running = {
   isAlone: boolean
   /** The time from which memory has all billed requests of this server, in Unix milliseconds. */
   rememberedSinceMs(): number
-  /** Returns the requests in memory that come after a place in the order of `compareRows`. */
+  /** Lists requests in memory in the order of `compareRows`. The list begins after the place `beyond`, if it is set. */
   listRequests(which: RequestFilter, limit: number, beyond?: RequestPlace): Promise<RequestRow[]>
   /** Returns the given ids, but only those whose requests are in memory. */
   findRequests(ids: readonly string[]): Promise<ReadonlySet<string>>

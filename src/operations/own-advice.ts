@@ -44,7 +44,7 @@ const byReason: Readonly<Record<string, ReturnType<typeof advice>>> = {
   ),
 }
 
-/** Texts by the code of the error. */
+/** For each error code: why the request failed, and what the person can do. */
 const byCode: Readonly<Record<string, ReturnType<typeof advice>>> = {
   insufficient_credits: byReason['spent']!,
   rate_limit_exceeded: byReason['upstream']!,

@@ -71,7 +71,7 @@ export const ownModel = modelRow.pick({ id: true, also: true, max_output_tokens:
 /** The requests that a caller may see: all requests of an account, or only those of some keys of the account. */
 type OwnScope = { accountId: string; keyIds?: string[] }
 
-/** Finds the scope of a caller. @param person the only person of the account whose requests a lead wants to see */
+/** Finds the scope of a caller. @param person set if a lead wants to see only the requests of this person */
 type FindScope = (context: Pick<Context, 'books' | 'who'>, person?: string) => Promise<OwnScope>
 
 /** Finds the keys of the presented key's line (a key with its successors), and all other keys of its person. */

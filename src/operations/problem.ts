@@ -50,7 +50,7 @@ export class ProblemError extends Error {
       status?: number
     } = {},
   ) {
-    // The message may quote a typed text, which may be a key (ruling U5).
+    // The message can quote a text that a person has typed. Such a text can be a key (ruling U5).
     super(withoutKeys(detail), more.cause === undefined ? undefined : { cause: more.cause })
     this.problem = problem
     this.status = more.status ?? problems[problem][0]

@@ -6,8 +6,8 @@ import type { RequestPlace } from './rows.ts'
 export type RequestPage = { rows: RequestRow[]; end: RequestPlace | undefined }
 
 /**
- * Reads the page after a place. @param limit the most rows; a search that takes too long returns fewer rows and an
- * `end`
+ * Reads the page of requests after the place `beyond`. @param limit the most rows; if a search takes too long, the page
+ * has fewer rows and an `end`
  */
 export type ReadRequests = (limit: number, beyond: RequestPlace | undefined) => Promise<RequestPage>
 
@@ -29,7 +29,10 @@ export const requestSorts = names.flatMap((name) => [`-${name}` as const, name])
 
 type RequestOrder = (typeof requestSorts)[number]
 
-/** The most requests that are sorted. Neither memory nor ledger has an index of `values`, so all of them are read. */
+/**
+ * The largest number of requests that a sorted list covers. Neither memory nor ledger has an index of `values`, so all
+ * these requests are read.
+ */
 export const sortedMax = 5_000
 /** The most requests in one read, and the most reads. Rare matches in a long ledger could need many more reads. */
 const [rowsAtOnce, readsMax] = [500, 20]

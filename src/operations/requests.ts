@@ -126,8 +126,8 @@ export const requestOperations = [
 ]
 
 /**
- * Finds the names of a request's key and person. Returns none if the store does not answer, since the explanation may come
- * from memory.
+ * Finds the names of a request's key and person. Returns no names if the store does not answer. The explanation itself
+ * may come from memory, so a silent store must not prevent it.
  */
 async function namesOf({ key, person }: Explanation, openBooks: Context['openBooks']) {
   try {

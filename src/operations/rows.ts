@@ -24,7 +24,10 @@ export type RequestFilter = {
   untilMs?: number | undefined
 }
 
-/** The last request of a page, after which the next page begins. Rows are sorted by both members, the latest first. */
+/**
+ * The last request of a page. The next page begins after this request. Rows are sorted by both members, the latest
+ * first.
+ */
 export type RequestPlace = { atMs: number; id: string }
 
 export function fits(row: RequestRow, filter: RequestFilter): boolean {

@@ -57,7 +57,7 @@ export type TimeRange = { fromMs: number; toMs: number }
 
 /**
  * Reads a range.
- * @param usual returns the start for a given end; it is used if the input names no start
+ * @param usual returns the start for a given end. It is called if the input names no start
  * @throws ProblemError
  */
 export function readRange(

@@ -121,7 +121,7 @@ async function openTable({ books, nowMs }: Context, input: TableInput): Promise<
   return eachRow(books, question, input.by, { person, label: input.label })
 }
 
-/** Limits a table to groups of one person, by id, and of one label. */
+/** Limits a table to the usage of one person (an id) and to the usage with one label. */
 type GroupFilter = { person: string | undefined; label: string | undefined }
 
 /**
@@ -183,7 +183,7 @@ function* tellRows(rows: ReadonlyMap<string, RowSums>, columns: readonly string[
   }
 }
 
-/** Returns a function that makes the columns of a row from a group's values. It replaces ids by names. */
+/** Returns a function that makes the columns of a row from a group's values. In these columns, names replace ids. */
 async function readWords(books: Books, by: readonly UsageGrouping[], groups: readonly (readonly string[])[]) {
   const names = await namesOf(books, by, groups)
   const persons = by.includes('person')

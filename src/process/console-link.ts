@@ -38,7 +38,7 @@ export async function makeConsoleLink(
       await close()
     }
   } catch {
-    // The start reports that the store does not answer. The console works without the link.
+    // The store does not answer. The messages of the start report that. The console opens without the token, too.
     return url
   }
 }

@@ -8,8 +8,8 @@ import type { HttpExchange } from '../http/http-exchange.ts'
 import { namesOf, openApi } from './admin-api.ts'
 
 /**
- * Limits: the wrong keys of an address in a minute, the requests of an owner in a minute, the concurrent requests of
- * all owners.
+ * The limits of wrong keys from one address and of requests of one owner, both in a minute. The last limit is for
+ * concurrent requests of all owners together.
  */
 const [failuresMax, questionsMax, atOnceMax] = [10, 240, 32]
 

@@ -23,7 +23,7 @@ type AttemptTicket = { purpose: Purpose; place: Place; browser: string; nonce: s
 
 export type Attempts = ReturnType<typeof createAttempts>
 
-/** How long an attempt is valid, in ms. */
+/** How long an attempt to sign in is valid, in ms. */
 export const attemptMs = 600_000
 
 /** Because of `__Host-`, other hosts of the domain cannot set this cookie. It needs TLS, except on loopback. */

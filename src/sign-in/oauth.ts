@@ -212,7 +212,7 @@ export function createOAuth(parts: OAuthParts) {
     return oauthAnswer(200, undefined)
   }
 
-  /** Counts an unknown code or token. */
+  /** Counts an unknown code or token of this address. @returns the refusal, which asks for a wait after too many */
   function wrong(error: 'expired_token' | 'invalid_grant', ip: string): ApiAnswer {
     const seconds = limits.fail(ip)
     return seconds === undefined ? refuse(error) : refuse('slow_down', { 'retry-after': `${seconds}` })

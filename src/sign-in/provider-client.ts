@@ -88,7 +88,7 @@ function fetchBy({ issuer, routeTo }: ProviderSettings): OpenId.CustomFetch {
   const ownHost = new URL(issuer).hostname
   return async (address, { method, headers, body, signal }) => {
     const url = new URL(address)
-    // The metadata can name other hosts, but only over TLS, and no link-local addresses.
+    // The metadata may name other hosts only with TLS, and never a link-local address.
     if (url.hostname !== ownHost && (url.protocol !== 'https:' || isLinkLocal(url)))
       throw new ProviderError('invalid', `its metadata names ${url.origin}, which is not https: or is link-local`)
     const response = await fetchHttp(url, {

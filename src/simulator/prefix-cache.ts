@@ -13,7 +13,7 @@ type VendorCache = {
   least: number
   /** The number of tokens that are read from the cache is rounded down to a multiple of this. */
   step: number
-  /** The end of a cached prefix is searched for in this many segments before a mark of the request. */
+  /** A cached prefix may end at a mark of the request, or up to this many segments before the mark. */
   lookBack: number
   livesMs: Lives
 }
@@ -49,7 +49,7 @@ const segmentOverheadTokens = 3
 export type PromptCounts = Omit<UsageCounts, 'outputTokens' | 'reasoningTokens'>
 
 type PrefixCacheOptions = {
-  /** The shortest cached prefix: the minimum that the vendors have, or 64 tokens. */
+  /** The shortest prefix that is cached: `vendors` for the minimum of the wire's vendor, `short` for 64 tokens. */
   length: 'vendors' | 'short'
   /** Returns the current time in Unix milliseconds. */
   clock: () => number
@@ -98,7 +98,7 @@ export function createPrefixCache({ length, clock, prefixesMax = 10_000 }: Prefi
     }
   }
 
-  /** Returns the tokens of the longest known prefix, and renews its lifetime. */
+  /** Returns the number of tokens in the longest known prefix, and renews the lifetime of this prefix. */
   function longestKnown(borders: Border[], from: number, { lookBack }: VendorCache): number {
     for (let i = from; i >= Math.max(0, from - lookBack); i--) {
       const { hash, tokens } = borders[i]!

@@ -84,7 +84,10 @@ const step = plainStep.extend({
 })
 
 const script = step.extend({
-  /** The steps by the number of assistant turns in the request. The last one is also used for all larger numbers. */
+  /**
+   * The steps of the script. The number of assistant turns in the request selects the step. The last step is also used
+   * for all larger numbers.
+   */
   turns: z.array(step).min(1).optional(),
   by_wire: z.strictObject({ messages: step.optional(), chat: step.optional(), responses: step.optional() }).optional(),
 })

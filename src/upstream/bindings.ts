@@ -7,7 +7,7 @@ const missesMax = 3
 /** The number of slow first bytes in a row after which a conversation may leave its slow account (ruling Y25). */
 const slowMax = 2
 
-/** The upstream account that answers a conversation. `slow` counts its slow first bytes in a row. */
+/** The account that answers a conversation, and how many answers in a row had a slow first byte (`slow`). */
 type Binding = {
   readonly place: string
   /** Whether another account has sealed parts of the history. This account cannot open these parts (ruling U13). */

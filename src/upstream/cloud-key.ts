@@ -10,7 +10,7 @@ import type { CloudToken, SourceAround } from './clouds/sources.ts'
 import type { DialRoute } from './dial.ts'
 import type { CloudCredential, CredentialState, KeyReport, LiveKey } from './live-key.ts'
 
-/** The longest time for a renewal. After failures the wait grows from `retryMs` to `retryMaxMs`. All in ms. */
+/** The longest time for a renewal, and the shortest and longest wait after failures. The wait grows. All in ms. */
 const takeMaxMs = 30_000
 const retryMs = 5_000
 const retryMaxMs = 60_000
@@ -64,7 +64,10 @@ export class CloudKey implements LiveKey, CloudCredential {
   #failures = 0
   #trouble: string | undefined
   #running: AbortController | undefined
-  /** Whether the provider refused the credential. Then the next one counts as a new key for the account's health. */
+  /**
+   * Whether the provider refused the credential. If so, a different credential counts as a new key for the account's
+   * health.
+   */
   #isRefused = false
   #aheadMs: number | undefined
   #upstream: CloudSurroundings['upstream']

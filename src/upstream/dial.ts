@@ -7,7 +7,7 @@ import { informationalMax } from './target.ts'
 export interface Intake {
   /**
    * Takes bytes.
-   * @param isShared whether the buffer is overwritten after this call; then bytes to keep must be copied
+   * @param isShared whether the buffer is overwritten after this call. If so, bytes to keep must be copied
    */
   take(bytes: Buffer, isShared: boolean): void
 }

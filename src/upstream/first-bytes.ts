@@ -5,11 +5,12 @@ const forms = ['stream', 'json'] as const satisfies readonly AnswerForm[]
 
 /** An account's usual time is the median of its latest times to first byte, at most this many of them (ruling Y25). */
 const timesMax = 50
-/**
- * The age after which a time does not count, in ms, so that an account that was not used for a while is judged anew.
- */
+/** Times older than this, in ms, do not count. So an account that was not used for a while is judged anew. */
 const timesAgeMs = 300_000
-/** A usual time needs this many answers, of an account and of its pool. Fewer could all include the time to connect. */
+/**
+ * The number of answers that are needed to compute a usual time: of an account, and of its pool. With fewer answers,
+ * all of them could include the time to connect.
+ */
 const [ownMin, poolMin] = [3, 20]
 
 /** A request hangs if it waits longer than this, in ms, and longer than four times the usual time of the pool. */
@@ -82,7 +83,7 @@ export class Usual {
  * account on trial. Then it gets one request at a time, until such a request gets its first byte (ruling Y25).
  */
 export class FirstBytes {
-  /** The account's usual time by form, in ms; `Usual` keeps it up to date. */
+  /** The account's usual time to first byte, in ms, for each form of answer. `Usual` keeps these times up to date. */
   readonly usualMs: Record<AnswerForm, number | undefined> = { stream: undefined, json: undefined }
   readonly #clockMs: () => number
   /** The last times to first byte, as a ring buffer. */
@@ -96,7 +97,10 @@ export class FirstBytes {
   #lastId = 0
   /** Requests that hung until they ended, at most two for each form. A first byte in time clears the form's list. */
   readonly #ended: Record<AnswerForm, Wait[]> = { stream: [], json: [] }
-  /** The answer forms (stream, JSON) on trial. `unproven`: the other form hangs, and this one had no answer since. */
+  /**
+   * The answer forms (stream, JSON) on trial. `unproven`: the other form hangs, and no answer of this form has come
+   * since.
+   */
   readonly #trials = new Map<AnswerForm, 'hangs' | 'unproven'>()
   #triedMs: number | undefined
 
@@ -185,7 +189,9 @@ export class FirstBytes {
     }
   }
 
-  /** Updates the usual time to first byte (`usualMs`). @returns the form's times that are recent enough to count */
+  /**
+   * Updates the usual time to first byte of a form (`usualMs`). @returns the times of this form that are recent enough
+   */
   readUsual(form: AnswerForm): number[] {
     const oldestMs = this.#clockMs() - timesAgeMs
     const times = this.#times[form].filter(({ atMs }) => atMs >= oldestMs).map(({ ms }) => ms)

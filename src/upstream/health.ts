@@ -159,8 +159,8 @@ export class Health {
     if (cool === 'no') return true
     const askedMs = retryAfterSeconds === undefined ? undefined : clampCooldown(retryAfterSeconds * 1000)
     if (visit.era !== this.#era) {
-      // Another request under way has started the cooldown. This failure can only make the cooldown longer, if the
-      // upstream asked for a longer wait.
+      // Another request under way has started the cooldown. This failure changes the cooldown only if the upstream now
+      // asks for a longer wait.
       if (cool !== 'now' || askedMs === undefined || this.#untilMs === undefined) return false
       const untilMs = this.#clockMs() + askedMs
       if (untilMs <= this.#untilMs) return false

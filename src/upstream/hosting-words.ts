@@ -36,14 +36,17 @@ function findFixed({ models, entries }: Config['catalog'], upstream: Upstream): 
 
 const isLong = ({ length }: string) => length >= charactersMin
 
-/** Returns a URL's host, and its first label unless that is an ordinary word. Local machines use the label alone. */
+/**
+ * Returns the host of a URL. Also returns the first label of the host, unless this label is an ordinary word. Local
+ * machines are known by this label alone.
+ */
 function hostsOf(url: string): string[] {
   const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
   const [label = ''] = host.split('.')
   return isTelling(label) ? [host, label] : [host]
 }
 
-/** Returns the parts of configured paths that may be names (a project, a deployment), and the values of queries. */
+/** Returns the parts of configured paths that can be names (a project, a deployment). Also returns query values. */
 function pathWords({ endpoints }: Upstream): string[] {
   return Object.values(endpoints)
     .flat()

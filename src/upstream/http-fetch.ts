@@ -33,12 +33,12 @@ const headerBytesMax = 65_536
 const textBytesMax = 64 * 1_048_576
 
 /**
- * Sends one HTTP/1.1 request on a connection of its own, as `fetch` would. Redirects are not followed, nothing is decompressed,
- * and the environment's proxy is ignored. The caller names the proxy.
+ * Sends one HTTP/1.1 request on a connection of its own, as `fetch` would. Redirects are not followed, nothing is
+ * decompressed, and the environment's proxy is ignored. The caller names the proxy.
  * @param address an absolute URL of `http` or `https`, without credentials
  * @returns the response when its head has come
- * @throws the error of the system or of TLS with its `code`; `ProxyRefusal`; the signal's reason; an Error for another kind of
- * address
+ * @throws the error of the system or of TLS with its `code`; `ProxyRefusal`; the signal's reason; an Error for another
+ *   kind of address
  */
 export async function fetchHttp(address: string | URL, request: FetchRequest = {}): Promise<FetchResponse> {
   const url = new URL(address)

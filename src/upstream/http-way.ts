@@ -68,8 +68,9 @@ export class HttpWay implements ConnectionHost {
   /** The number of requests that are sent at the end of this turn of the event loop. */
   #leaving = 0
   /**
-   * The number and time of the last turn of the event loop in which this way sent requests. `#readToMs` is the time of
-   * the previous such turn. All bytes that had arrived by then have been read.
+   * `#turn` and `#turnMs` are the number and time of the last turn of the event loop in which requests were sent here.
+   * `#readToMs` is the time of the turn before it in which requests were sent. All bytes that had arrived by
+   * `#readToMs` have been read.
    */
   #turn = 0
   #turnMs = Number.NEGATIVE_INFINITY
@@ -260,7 +261,7 @@ function leaveAll(): void {
 
 /**
  * Inserts a connection into the list, which is sorted by `restedAtMs` (the end of a pause). Connections with an equal
- * time stay before it. Nearly always it becomes the last in the list.
+ * time stay before the new one. Nearly always the new one becomes the last in the list.
  */
 function insertByRest(list: WayConnection[], connection: WayConnection): void {
   let [low, high] = [0, list.length]

@@ -64,7 +64,7 @@ export function createKeyring(
     },
   }
 
-  /** Returns the keys of these upstreams. Keys that are renewed take the values that the configuration has read. */
+  /** Returns the keys of these upstreams. Keys that can be renewed take the values in the new configuration. */
   function readAll(upstreams: Iterable<Upstream>): OwnedKey[] {
     return findAll(upstreams).map(({ key, account }) => {
       if (key instanceof RenewedKey) key.take(account.key)

@@ -71,7 +71,7 @@ export type ChoiceReason =
   | 'hashed'
   /** The request names no conversation. The account is one of the accounts that get similar requests (ruling Y24). */
   | 'alike'
-  /** The request names no conversation, so the account is chosen at random, by weight. */
+  /** The usual account was passed over. It was tried already, is disabled, cooling, on trial, or has become slow. */
   | 'spread'
   /** The usual account has failed for this request, is disabled, cooling or on trial, or has become slow. */
   | 'diverted'
@@ -374,7 +374,7 @@ function rankBy(width: Width, places: readonly RankedTarget[]): (place: RankedTa
   return (place) => outside.get(place)
 }
 
-/** Counts the enabled places of the first priority that has an enabled place. Only these places get requests. */
+/** Counts the enabled places that have the same priority as the first enabled place. Only these places get requests. */
 function firstOn(places: readonly RankedTarget[]): number {
   const on = places.filter(isOn)
   return on.filter(({ priority }) => priority === on[0]!.priority).length
@@ -441,7 +441,7 @@ function isOn({ isEnabled, health }: RankedTarget): boolean {
   return isEnabled && health.state !== 'disabled'
 }
 
-/** Whether the account is in use: enabled, with a known key, and neither cooling nor on trial. */
+/** Whether the account is enabled, has a known key, and is neither cooling nor on trial. */
 function isSound({ isEnabled, target: { key }, health }: RankedTarget, form: AnswerForm): boolean {
   return isEnabled && (key === undefined || key.value !== undefined) && health.stateFor(form) === 'ready'
 }

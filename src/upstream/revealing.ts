@@ -53,7 +53,7 @@ const uuid = /\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b/i
 const capitals = /^[A-Z0-9]{16}/
 const small = /[a-z_]/
 
-/** The name of a feature with its date, which reveals nothing. */
+/** Matches the name of a feature that ends in a date, such as `web_search_20250305`. Such a name reveals nothing. */
 const datedName = /^(?:[a-z]{1,24}[-_]){1,6}20\d\d[-_]?\d\d[-_]?\d\d$/
 
 /** A word of letters and digits of this length or more, in characters, counts as a key or an id. */

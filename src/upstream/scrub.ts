@@ -28,7 +28,7 @@ export type ScrubContext = {
   hidden: readonly string[]
   /** Paths that we serve, which are not secret. */
   ownPaths: readonly string[]
-  /** Whether the request contains the id; false if the request has been released (ruling U9). */
+  /** Whether the client's request contains this id. False if the request has been released from memory (ruling U9). */
   isSent(id: string): boolean
   code?: string
   /** The sentence to use if no part of the model's text may be shown. */

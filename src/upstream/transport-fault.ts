@@ -19,8 +19,9 @@ const causeOfCode = new Map<string, TransportFault['cause']>([
 ])
 
 /**
- * If a reused connection is reset within this time, in ms, its close may have crossed the new request. An upstream that
- * closes later has begun to work on the request. Another attempt could then be paid twice (faults F-U5, F-U7).
+ * If a reused connection is reset within this time, in ms, the upstream may have closed it before the new request
+ * arrived. An upstream that closes later has begun to work on the request. Another attempt could then be paid twice
+ * (faults F-U5, F-U7).
  */
 export const raceMs = 2_000
 

@@ -30,9 +30,9 @@ const codings = new Map<string, (first: number) => Transform>([
 
 /**
  * Whether `deflate` data has no zlib header, as some servers send it. In a header, the low half of the first byte is 8
- * (the method). Some servers send text without compressing it. Mostly this text fails when it is read as data without
- * a header. But text that begins with `{`, `[` or `:` may be decoded to noise (fixed codes, RFC 1951 3.2.6). So such
- * text is read as data with a header, which always fails.
+ * (the method). Other servers label uncompressed text as `deflate`. Decompressing such text as data without a header
+ * usually fails. But text that begins with `{`, `[` or `:` may be decoded to noise (fixed codes, RFC 1951 3.2.6). So
+ * such text is read as data with a header, which always fails.
  */
 function isUnframed(first: number): boolean {
   return (first & 0x0f) !== 8 && !'{[:'.includes(String.fromCharCode(first))

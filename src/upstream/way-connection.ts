@@ -127,7 +127,10 @@ export class WayConnection implements Carrier {
     this.#socket.destroy()
   }
 
-  /** Pauses reading once the answer's body has begun. Its head is passed on even if the request has paused. */
+  /**
+   * Pauses reading once the answer's body has begun. The head of the answer is always read and passed on, even in a
+   * pause.
+   */
   pause(): void {
     if (this.#body !== undefined) this.#socket.pause()
   }
@@ -417,7 +420,7 @@ function mediaTypeOf(contentType: string | undefined): string {
   return (semicolon < 0 ? contentType : contentType.slice(0, semicolon)).trim().toLowerCase()
 }
 
-/** The part of a connection that its flight uses. */
+/** The members of a connection that its flight (the request on this connection) uses. */
 interface Carrier {
   /** Whether the connection is, or was, ready for a request. */
   readonly isOpen: boolean

@@ -22,7 +22,7 @@ const fullShare = 0.72
 class Rate {
   #tokens = 0
   #atMs: number
-  /** Until this time the preamble has one more place (a model at an account), because one place was full. */
+  /** Until this time, the preamble may use one more account than its share allows, because one account was full. */
   wideUntilMs = 0
   /**
    * The digest by which places are ranked, usually the digest of this rate's preamble. A preamble that is new in a
@@ -72,9 +72,9 @@ export class Widths {
   }
 
   /**
-   * Counts a request of a model. In the model's first minute, the width is one place. After that, it follows from the
-   * rate of the preamble. A new preamble has the width of its list of tools. A preamble that changes with each request
-   * is always new.
+   * Counts a request of a model and returns how many places (accounts) its preamble may use. In the model's first
+   * minute, this is one place. After that, the rate of requests with the preamble decides. For a new preamble, the rate
+   * of requests with the same list of tools decides. A preamble that changes with each request is always new.
    * @param places the number of places of the model
    * @returns the width of the request's preamble
    */

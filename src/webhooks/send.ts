@@ -91,8 +91,8 @@ export class Lane {
   enter<T>(tell: () => Promise<T>): Promise<T> | { comeInMs: number } {
     const nowMs = this.#clockMs()
     const leftMs = this.#behindUntilMs - nowMs
-    // After one message was turned away, later messages are turned away too. They all come back together, the oldest
-    // first.
+    // After one message was turned away, later messages are turned away too, even if fewer are waiting by then. All of them
+    // are offered again at the same time, the oldest first.
     if (leftMs > 0) return { comeInMs: leftMs }
     if (this.#waiting >= waitingMax) {
       this.#behindUntilMs = nowMs + behindMs

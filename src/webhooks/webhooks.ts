@@ -49,7 +49,7 @@ const lookMs = 1_000
 /** How long a message that one process took is left to that process, in ms. A round of tries takes less time. */
 const leaseMs = 120_000
 
-/** The most messages that are taken from the store at once, and how often one look may take messages. */
+/** The most messages in one call to the store, and the most such calls in one search for due messages. */
 const [atOnceMax, takingsMax] = [10, 10]
 
 /** The most messages of this process that wait. Further messages are dropped, and that is logged. */
@@ -164,7 +164,7 @@ class Teller implements Webhooks {
     )
   }
 
-  /** Looks for due messages, and does not wait for receivers. One look runs at a time; later calls share it. */
+  /** Searches for due messages, and does not wait for receivers. Calls during a search share its result. */
   #lookOnce(): Promise<void> {
     if (this.#isClosed) return Promise.resolve()
     this.#looking ??= this.#findMessages().finally(() => {

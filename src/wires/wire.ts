@@ -52,7 +52,7 @@ export type ClientHalf = {
   envelope(facts: ErrorFacts, requestId: string): string
   /** Serves the wire's path for counting tokens (spec 4.2). The gateway counts them without asking a model. */
   counter?: { path: string; countTokens(body: Record<string, unknown>): number }
-  /** Whether streaming clients parse a call's arguments to an object (ruling Y5). */
+  /** Whether the clients of streams parse the arguments of a call to an object (ruling Y5). */
   streamsObjects?: true
   /** The keys of a request whose values pass as the client's own JSON text, unparsed (ruling T16). */
   keptKeys: KeptKeys

@@ -56,9 +56,9 @@ type FoundDifference = Omit<ReconciledRow, 'from' | 'until'> & TimeSpan
  * @property compared the number of compared counts
  * @property unexplained the number of tokens that no class of differences explains, in either direction
  * @property ours the number of debits that the provider served
- * @property matched the number of usage rows of the export that are ours and have a model of the ledger
- * @property models the models of the debits, without owner and date
- * @property negative the number of skipped export rows, which are refunds
+ * @property matched the number of our usage rows in the export whose model is in the ledger
+ * @property models the names of the models in these debits, without owner and date
+ * @property negative the number of refund rows in the export, which are skipped
  * @property costs the differences in money, if the export has charges and the entries have costs
  */
 type Reconciliation = {
@@ -145,7 +145,8 @@ export async function reconcile(
     }
     const model = plainName(ourName(row.model) ?? row.model)
     const isKnown = models.has(model)
-    // If the operator lists owners, their rows are ours, even if the ledger has no debit of the row's model.
+    // If the operator lists our owners (keys, projects, workspaces, users), all rows of these owners are ours. This is
+    // so even if the ledger has no debit of the row's model.
     const isOurs = owners ? row.owners.some((owner) => owners.has(owner)) : isKnown || ourName(row.model) !== undefined
     if (isOurs) addCharge(charges, row, model)
     if (row.isCharge) continue
@@ -273,7 +274,7 @@ function place(uses: readonly Use[], groups: Map<string, WindowGroup>, windows: 
       outside.push(use)
       continue
     }
-    // The export may lack the model in this window.
+    // If the export has no row of this model in this window, there is no group yet.
     const group = groups.get(nameIn(span)) ?? createGroup(span, use.model)
     groups.set(nameIn(span), group)
     add(group, use)
@@ -351,7 +352,10 @@ function total(uses: Iterable<Use>, kind: keyof KindCounts): number {
   return sum
 }
 
-/** Splits the difference among the classes of causes, in order. A class takes as much as its evidence supports. */
+/**
+ * Splits the difference between the provider's count of tokens and ours among classes of causes, one class after the
+ * other. A class takes no more than its evidence supports.
+ */
 function explain(group: WindowGroup, kind: keyof KindCounts): FoundDifference {
   const { fromMs, untilMs, model, row } = group
   const uses = [...group.uses]

@@ -183,7 +183,11 @@ type RefreshDecision = ReturnType<BookChange<Refresh>['decide']>
 
 const answered = (result: Refresh): RefreshDecision => ({ writes: [], result })
 
-/** Finds the session of a refresh token. If no new generation of tokens is due, returns the final answer instead. */
+/**
+ * Decides about a refresh token. Returns the session if it must get new tokens. Otherwise returns the answer to the
+ * client: why the session has ended, or once more the tokens of the last refresh.
+ * @param generation the number of refreshes that the token contains
+ */
 function judge(facts: Facts, generation: number, lives: SessionLives): SignInFacts | { answer: RefreshDecision } {
   const { signIn: found, account, nowMs } = facts
   if (!found) return { answer: answered({ kind: 'ended', why: 'unknown' }) }
@@ -193,7 +197,7 @@ function judge(facts: Facts, generation: number, lives: SessionLives): SignInFac
   if (generation >= signIn.generation) return found
   const isPrevious = generation === signIn.generation - 1
   if (isPrevious && nowMs < signIn.refreshedMs + graceMs) return { answer: answered(issue(signIn, lives)) }
-  // Nobody has used the successor token. So the response with it was lost, for example because the machine slept.
+  // Nobody has used the successor token. So the response with this token was lost. For example, the machine slept.
   if (isPrevious && (key.lastUsedMs ?? 0) < signIn.refreshedMs) return found
   return { answer: ended(found, 'reuse', nowMs) }
 }

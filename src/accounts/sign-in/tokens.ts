@@ -43,7 +43,7 @@ export function createSecret(): { secret: string; digest: string; prefix: string
   return { secret, digest: digestKey(secret), prefix: schemes.access + secret.slice(0, 6) }
 }
 
-/** Makes the functions for tokens. @param sealKey the same on all replicas */
+/** Makes the functions that issue and read session tokens. @param sealKey the secret that all replicas share */
 export function createTokens(sealKey: Uint8Array) {
   const key = createHmac('sha256', sealKey).update('triwire session tokens 1').digest()
   /** The results for access tokens that were checked, by digest of the token. A digest costs a tenth of a check. */
@@ -61,7 +61,7 @@ export function createTokens(sealKey: Uint8Array) {
 
   /** Reads an access token, even if it has expired. @returns undefined if we did not make the text */
   function readAccess(text: string): { digest: string; expiresMs: number } | undefined {
-    // Most requests have a key, which costs only this comparison.
+    // Most requests have a key instead of an access token. For them, this comparison is the only cost.
     if (!text.startsWith(schemes.access)) return undefined
     const digest = digestKey(text)
     const known = checked.get(digest)

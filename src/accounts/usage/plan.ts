@@ -142,7 +142,8 @@ function* readInto<S>(
   if (sums.length > 0 && isUnnamed('code'))
     groups.add(yield* joinLines(reader, asked, read({ table: 'usage', ...asked, times: [] })), sums, [])
   if (counted.length + times.length === 0 || !paidDimensions.every(isUnnamed)) return
-  // A request without a ledger entry names no person. It is read by its key, and counts for the person who has the key.
+  // A request without a ledger entry names no person. So such a request is read by its key, and counts
+  // for the person who has the key.
   const by = asked.by.map((name) => (name === 'person' ? 'key' : name))
   const rows = reader.rows({ table: 'traffic', ...asked, by, sums: counted })
   groups.add(yield* joinLines(reader, asked, rows, true), counted, times)
@@ -167,9 +168,9 @@ function* joinLines<S>(
 }
 
 /**
- * Returns a function for the values by which rows are grouped. It replaces a key by the first key of its line (a key
- * with its successors). It replaces a person's id in entries by the person.
- * @param isByHolder whether the value for the person is a key. The key is then replaced by its person.
+ * Returns a function that converts the values by which rows are grouped. A key becomes the first key of its line (a key
+ * with its successors). An id by which entries name a person becomes the person's own id.
+ * @param isByHolder whether the rows have a key in place of the person. This key then becomes its person.
  */
 function* readJoin<S>(
   reader: UsageReader<S>,

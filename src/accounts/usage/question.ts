@@ -55,7 +55,7 @@ export type UsageAnswer = {
   total: Series
   /** Figures of quarter hours before this one are deleted. */
   keptFrom: number
-  /** Set if there are too many unfolded entries to read. The figures then cover only folded entries. */
+  /** Set if too many entries are not folded into figures yet. The answer then covers only the folded entries. */
   folding?: FoldProgress | undefined
 }
 

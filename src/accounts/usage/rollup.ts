@@ -49,7 +49,7 @@ export type UsageTable = keyof typeof usageTables
 
 export const tableNames = Object.keys(usageTables) as UsageTable[]
 
-/** A row of a table or of a grouping of entries: the values that identify it, and sums in the order of `sumColumns`. */
+/** Sums of a table's row or of grouped entries, in the order of `sumColumns`. `place` identifies the row or group. */
 export type SumRow = { place: Readonly<Record<string, string | number>>; sums: bigint[] }
 
 /**
@@ -115,7 +115,7 @@ export function hourAndDayOf(quarter: number, calendar: Pick<Calendar, 'periodOf
   return { hour: startOf('hour'), day: startOf('day') }
 }
 
-/** Returns the values of the dimensions. @param row a row with the columns of an entry */
+/** Returns the value of each dimension of a report, such as account, key and model. @param row columns of an entry */
 export function wordsOf(row: SummedEntries): Record<Dimension, string> {
   const text = (column: string) => (row[column] as string | null) ?? ''
   return {

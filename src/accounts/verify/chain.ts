@@ -26,7 +26,7 @@ export function createChainCheck(findings: string[]) {
     return ends.get(accountId) ?? start
   }
 
-  /** Continues the chain of an account after entries that are not read here. */
+  /** Sets the link with which the chain of an account continues, after entries that are not read here. */
   function goOn(accountId: string, link: Link): void {
     ends.set(accountId, link)
   }

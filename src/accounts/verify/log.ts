@@ -57,7 +57,8 @@ export function createLogCheck(log: Iterable<LogLine>, findings: string[]) {
     yield* different('account', line.accountId, reading.entry.accountId)
     if (line.accountId === undefined) yield* different('account', line.accountName, reading.accountName)
     yield* different('key', line.keyId, bill.keyId)
-    // Entries of the first release contain neither key nor upstream. Their log lines do, but without the key's id.
+    // Entries of the first release name neither key nor upstream, so there is nothing to compare. The log lines of such
+    // entries name both, but have no key id.
     if (bill.keyId !== undefined || line.keyId !== undefined) {
       if (line.keyId === undefined) yield* different('key', line.keyPrefix, reading.keyPrefix)
       yield* different('upstream', line.upstream, bill.upstream)

@@ -3,10 +3,13 @@ import type { Spend } from '../budget.ts'
 import type { VerifiedEntry } from '../entry-row.ts'
 import { kindOfScope } from '../warnings.ts'
 
-/** The recorded spending of an account, a person, or a line of keys (ruling R15). `scope` is the id of one of these. */
+/**
+ * The recorded spending of an account, a person, or a key with its rotations (ruling R15). `scope` is the id under
+ * which this spending is counted.
+ */
 export type SpendRow = Spend & {
   scope: string
-  /** The account itself, or the account of the key or person. Undefined if the key or person no longer exists. */
+  /** The id of the account, or of the account of the key or person. Undefined if the key or person no longer exists. */
   accountId: string | undefined
   keyIds: readonly string[]
   /** The ids by which entries name the person (ruling Y20). */

@@ -32,8 +32,8 @@ export function createVerification(
   const { against, progress } = options
   let checked = 0
   const heads = [momentMs, against?.momentMs].map((ms) => (ms === undefined ? undefined : new HeadHash(ms)))
-  // The head `against` may be older than one of these corrections, and its time may come from a clock that was ahead.
-  // So one more head is computed for each correction.
+  // The given head (`against`) may have been made before one of these corrections. Its time does not show that, because
+  // the clock may have been ahead. So for each correction, a head that ends before the correction is computed too.
   for (const cutMs of new Set(facts.correctedMs))
     if (against && cutMs <= against.momentMs) heads.push(new HeadHash(against.momentMs, cutMs))
   const chain = createChainCheck(findings)
@@ -56,7 +56,10 @@ export function createVerification(
     for (const head of heads) head?.note(seal.accountId, seal.postedMs, seal.lastDigest)
   }
 
-  /** Lists requests that a return or the log names, but whose debits were not read. Such a debit may be archived. */
+  /**
+   * Lists the requests whose debits were not read, although the log or the return of a debit names them. Such a debit
+   * may be archived.
+   */
   function listUnread(): string[] {
     return [...new Set([...bills.listUnpaired(), ...(log?.listOpen() ?? [])])]
   }

@@ -57,7 +57,10 @@ function isFactor(value: unknown): value is number {
   return typeof value === 'number' && value > 0 && /^\d+(\.\d{1,9})?$/.test(String(value))
 }
 
-/** Returns the prices of a service as one factor on the base prices. If no factor is exact for all, returns a list. */
+/**
+ * Returns the prices of a service (such as a tier) as one factor on the base prices. If no factor is exact for all
+ * prices, returns a list of prices.
+ */
 function priceOf(
   base: PriceTexts,
   own: Partial<RateTexts>,

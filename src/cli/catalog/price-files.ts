@@ -16,7 +16,7 @@ export type ListedModel = {
   samples: boolean
   /** Descriptions of figures that the price file lacks. */
   gaps: readonly string[]
-  /** Names of prices in the file that our configuration cannot express. */
+  /** Names of those prices in the file that our configuration cannot express. */
   leftOut: readonly string[]
 }
 
@@ -200,7 +200,10 @@ function priced(
 
 type OpenStep = Partial<RateTexts> & { above: number }
 
-/** Gives each step the base prices that it lacks. @returns `gaps`: descriptions of these prices */
+/**
+ * Completes steps (prices above a number of tokens). If a step lacks a price, the step gets the base price.
+ * @returns `gaps`: descriptions of the prices that steps lacked
+ */
 export function fillSteps({ steps, ...base }: RateTexts & { steps?: readonly OpenStep[] }) {
   const known = kinds.filter((kind) => base[kind] !== undefined)
   const below = Object.fromEntries(known.map((kind) => [kind, base[kind]])) as RateTexts

@@ -10,7 +10,7 @@ const refusals: Readonly<Record<number, { type: string; code: string }>> = {
   404: { type: 'not_found_error', code: 'model_not_found' },
 }
 
-/** Finds a fault in the body of an error response. @param requestId the value of its header `x-request-id` */
+/** Finds a fault in the body of an error response. @param requestId the header `x-request-id` of the response */
 export function findMistake(
   wire: Wire,
   body: JsonObject,

@@ -1,6 +1,6 @@
 /** A setting of the other gateway, or a field of its keys, and what the import did with it. */
 export type ImportedSetting = {
-  /** The path of the setting, such as `model_list[0].litellm_params.rpm`. */
+  /** The path of the setting in the other program, such as `model_list[0].litellm_params.rpm`. */
   setting: string
   fate: 'carried' | 'replaced' | 'left'
   /** The place of the setting in our configuration, or the reason why there is no place. */

@@ -64,7 +64,10 @@ function run(made: LitellmMaking): ImportedConfig {
   return { config, settings, notes: [...made.notes], groups: findGroups(made) }
 }
 
-/** Replaces references to `environment_variables`, a section of variables that LiteLLM sets, with their values. */
+/**
+ * Replaces references to variables with the values of the variables. LiteLLM has these variables in its section
+ * `environment_variables`.
+ */
 function withVariables(made: LitellmMaking, parts: SourceFields): SourceFields {
   const variables = asObject(made.source['environment_variables']) ?? {}
   return JSON.parse(JSON.stringify(parts), (_, value) => {
@@ -88,7 +91,10 @@ function findGroups(made: LitellmMaking): Map<string, string[]> {
   return groups
 }
 
-/** Reports a setting that was not reported before. Its fate is that in litellm-fates.ts, or the setting is unknown. */
+/**
+ * Reports the fate of a setting that was not reported before. litellm-fates.ts lists the fates. A setting that is not
+ * listed there is unknown, and is left out.
+ */
 function settle(made: LitellmMaking, { path, section, key }: SettingPlace): void {
   const fates = section === '' ? litellmSections : Object.hasOwn(litellmFates, section) ? litellmFates[section]! : {}
   const ofSection = Object.hasOwn(litellmSections, section) ? litellmSections[section] : undefined
@@ -121,7 +127,10 @@ function findDeployments(made: LitellmMaking): Deployment[] {
   })
 }
 
-/** Returns the deployments of an entry: one, or with `*` in the name one for each model that matches. */
+/**
+ * Returns the deployments of an entry. This is usually one deployment. If the name contains `*`, it is one for each
+ * model that matches.
+ */
 function named(
   made: LitellmMaking,
   name: string,

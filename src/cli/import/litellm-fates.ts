@@ -24,7 +24,10 @@ const operators = replaced(
   'operators have tokens of their own: triwire operator create; clients need keys: triwire key create',
 )
 
-/** The fate of LiteLLM's settings, by section and name (docs.litellm.ai/docs/proxy/config_settings, November 2026). */
+/**
+ * The fate of each setting of LiteLLM in the import, by section and name of the setting
+ * (docs.litellm.ai/docs/proxy/config_settings, November 2026).
+ */
 export const litellmFates: Readonly<Record<string, Readonly<Record<string, SettingFate>>>> = {
   litellm_params: {
     rpm: limit,
@@ -231,6 +234,6 @@ export const litellmSections: Readonly<Record<string, SettingFate>> = {
 /** The modes of models that triwire serves. Other modes are embeddings, images, audio, reranking and batches. */
 export const chatModes: ReadonlySet<string> = new Set(['chat', 'completion', 'responses'])
 
-/** Matches names of models that do not chat. It is used for deployments whose mode is not named. */
+/** Matches names of models that do not chat. It is used if the configuration does not name the mode of a deployment. */
 export const otherModels =
   /embed|whisper|tts|dall-e|gpt-image|imagen|rerank|moderation|transcribe|stable-diffusion|bge-|veo-|sora/i

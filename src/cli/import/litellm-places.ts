@@ -110,7 +110,10 @@ function open({ url, urlVariable, key, profile = 'default-chat', isOwn, paths }:
   }
 }
 
-/** Returns the ways to reach an operator's own server. LiteLLM's address for it has no `/v1`; our gateway adds it. */
+/**
+ * Returns the ways to reach an operator's own server. In LiteLLM's settings, the address of such a server has no `/v1`.
+ * Our gateway adds `/v1`.
+ */
 function ownServer(options: OpenPlace): WaysOfProvider {
   const plain = open({ ...options, isOwn: true })
   return (model, text) => {

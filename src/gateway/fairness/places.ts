@@ -16,7 +16,7 @@ class Tally {
   }
 }
 
-/** The most upstreams that are read on (see `Readers`) at one time: for all accounts, and for one account (C12). */
+/** The most upstreams in `Readers` at one time: for all accounts together, and for one account (C12). */
 const readersMax = 200
 const readersOfAccountMax = 20
 
@@ -62,8 +62,8 @@ export function createCounting(clockMs: () => number, isServing: () => boolean) 
   let sinceMs = clockMs()
   return {
     /**
-     * Takes one of the account's places, until the returned object is disposed of. @returns undefined if no place is
-     * free
+     * Takes one of the `countsAtOnceMax` places of the account, until the returned object is disposed of. @returns
+     * undefined if no place is free
      */
     enter(accountId: string): Disposable | undefined {
       if (counting.of(accountId) >= countsAtOnceMax) return undefined
@@ -193,7 +193,7 @@ export class Flow {
   turn = 0
   /** Bytes that one stream may bring in this turn of the ticker. */
   share = turnBytes
-  /** The request bytes that may still be searched in this turn for parts that an error repeats (CON-4). */
+  /** How many more request bytes may be searched in this turn. The search finds parts that an error repeats (CON-4). */
   searchable = searchedBytes
   #held: Held[] = []
 

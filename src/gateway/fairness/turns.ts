@@ -166,7 +166,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts) {
   }
 }
 
-/** Sums what each account used in this window and in the previous one. */
+/** Sums the use (requests, weighted by size) of each account in this window and in the previous one. */
 function createUsed() {
   let startedMs = 0
   let current = new Map<string, number>()

@@ -34,8 +34,8 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
    */
   #blanks = ''
   /**
-   * Text before a closing tag, without an opening tag. It is kept while it may repeat the thought of the reasoning
-   * field.
+   * Text that came before a closing tag, but without an opening tag. This text is kept as long as it may be a
+   * repetition of the thought in the reasoning field.
    */
   #unproven: string | undefined
   /** The text in `#unproven` after a repetition of the whole thought. Only blanks are accepted there. */
@@ -50,7 +50,10 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   #hasRead = false
   /** Whether the incoming block that stopped last (of text, or of the reasoning field) was cut. */
   #wasCut = false
-  /** Whether tagged text without an opening tag came before the reasoning field. Then either may repeat the other. */
+  /**
+   * Whether tagged text without an opening tag came before the reasoning field. The tagged text and the field may then
+   * repeat each other.
+   */
   #isImplied = false
   /** The part of the reasoning field's text that the tagged text has not repeated yet. */
   #thought: string | undefined
@@ -144,7 +147,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
     if (this.#state === 'outside') this.#endText()
   }
 
-  /** Whether the reasoning field has a thought that the tagged text has not repeated. */
+  /** Whether the reasoning field has given a thought (not only blanks) that the tagged text has not repeated yet. */
   #isRepeatable(): boolean {
     return this.#thought !== undefined && this.#thought.trim() !== ''
   }
@@ -275,7 +278,8 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
 
   /**
    * Decides whether the withheld text is reasoning or text of the answer. Called when no later text can contain tags.
-   * @param isWhole whether the answer has ended uncut. Text that repeats the thought is then shown as the answer.
+   * @param isWhole whether the answer has ended and was not cut off. Text that repeats known reasoning then counts as
+   *   the answer
    */
   #endText(isWhole = false) {
     const waiting = this.#blanks + (this.#state === 'inside' ? (this.#unproven ?? '') : '') + this.#withheld

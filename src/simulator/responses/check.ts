@@ -26,7 +26,7 @@ import { isSealOf } from '../seal.ts'
 
 const outputTokensMin = 16
 
-/** @throws Rejection */
+/** Checks the body of a request of the responses wire. @throws Rejection */
 export function checkResponses(body: SimulatorJson): void {
   checkStateless(body)
   checkFields(body)

@@ -7,7 +7,10 @@ import { deltas } from '../tokens.ts'
 import { checkResponses } from './check.ts'
 import { isSealAsked, read } from './read.ts'
 
-/** The responses wire with the vendor's form of answers and errors, without stored responses (wires/responses-wire). */
+/**
+ * The responses wire (docs: wires/responses-wire). Answers and errors have the form of the vendor. Responses are not
+ * stored.
+ */
 export const responses: WireFormat = {
   path: '/v1/responses',
   idPrefix: 'resp_',

@@ -331,7 +331,8 @@ async function refuseOther(path: string, { month, fileDigest }: Archive): Promis
 }
 
 /**
- * Writes and verifies the file, then stores the sealed rows and the index.
+ * Writes and verifies the archive file of a month. Then stores the facts by which the archived entries can be verified
+ * and found without the file.
  * @returns the sealed archive; the caller still has to remove its entries from the store
  */
 async function seal(store: ArchiveStore, wishes: ArchiveWishes): Promise<Archive> {

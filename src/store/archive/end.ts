@@ -6,7 +6,7 @@ export type ArchiveStore = {
   /** The name of the store as it may be shown to people (ruling X13). */
   shown: string
   dialect: Dialect
-  /** The default path of a month's file. */
+  /** Returns the default path for the archive file of a month. */
   fileOf(month: string): string
   /** Runs a step: a query of the store, or a change. Its transactions are durable when the promise resolves. */
   run<T>(step: StoreStep<T>): Promise<T>

@@ -38,7 +38,10 @@ export async function openPostgresArchive({ url, shown }: { url: string; shown: 
   }
 }
 
-/** @param database a database with the schema; it is closed together with the store */
+/**
+ * Makes an `ArchiveStore` of a PostgreSQL database. @param database has our schema; it is closed together with the
+ * store
+ */
 export function createPostgresArchive(database: Database, shown: string): ArchiveStore {
   return {
     shown,

@@ -138,7 +138,7 @@ class Copy {
     return { registers, there }
   }
 
-  /** Reads the new entries from source and target, and adds them to the sums. */
+  /** Reads the unverified entries from the source and from the target, and adds them to the sums of each. */
   async prove(): Promise<void> {
     const tails = Array.from(this.#come!, ([accountId, seq]) => ({ accountId, seq }) as ChainEnd)
     const ranges = rangesBehind(tails, this.#proved)

@@ -3,10 +3,10 @@ import type { RegisterName } from '../../accounts/registers.ts'
 import type { Moved } from '../files/store-error.ts'
 
 /*
- * The two ends of a copy. Each of them may have either engine. Rows are objects by column name, with integers as
- * bigint.
+ * The two ends of a copy: the source and the target. Each end is in SQLite or in PostgreSQL. A row is an object with a
+ * value for each column name. Integers are bigint.
  *
- * Entries never change, so a range of an account's entries is always read with the same result. A copy may therefore be
+ * Entries never change, so a range of an account's entries is always read with the same result. A copy can therefore be
  * made in slices while a server writes, or in several tries.
  */
 
@@ -81,8 +81,8 @@ export type HeldSource = {
   /** A sentence about spooled debits that were posted to the store; undefined if there were none. */
   readonly spooled: string | undefined
   /**
-   * Fixes the time of a last head (digest of all entries) of the source. All later entries get a later time (ruling
-   * C15).
+   * Fixes a last moment for the source, and returns it in Unix milliseconds. Entries up to this moment are in the head
+   * (digest of all entries). All later entries get a later time (ruling C15).
    */
   fixMoment(): Promise<number>
   /** Marks the store as moved, so that it refuses servers and operators. The mark is durable when `hold` resolves. */

@@ -26,8 +26,8 @@ const monthsBackMax = 120
 const monthMs = 30 * 86_400_000
 
 /**
- * If a crash has emptied the table of present replicas, a replica that was seen within this time, in ms, counts as
- * running.
+ * A crash of the database may empty the table of present replicas. After that, a replica counts as running if it was
+ * seen within this time, in ms.
  */
 const tellingMs = 30_000
 

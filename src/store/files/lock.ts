@@ -77,7 +77,7 @@ export function tryLockStore(path: string): (() => void) | undefined {
   }
 }
 
-/** Whether a server runs on the store. To find out, the caller takes the lock for a moment. */
+/** Whether a server runs on the store. To find out, this function takes the lock for a moment. */
 export function isLocked(path: string): boolean {
   if (!existsSync(lockPathOf(realPath(path)))) return false
   const unlock = tryLockStore(path)

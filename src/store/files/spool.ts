@@ -23,7 +23,10 @@ export function spoolPath(storePath: string): string {
 export function createSpool(path: string): Spool {
   let file: FileHandle | undefined
   let isUsed = false
-  /** Bytes before this position are durable, or older than this process. Undefined until the file is first opened. */
+  /**
+   * Bytes before this position are durable, or were written before this process began. Undefined until the file is
+   * first opened.
+   */
   let acknowledgedBytes: number | undefined
   /** Whether bytes after `acknowledgedBytes` may exist. */
   let isTorn = false
@@ -32,7 +35,7 @@ export function createSpool(path: string): Spool {
   return {
     append: (debits) => inTurn(() => append(debits.map(encodeDebit))),
     appendReturns: (requestIds) => inTurn(() => note(requestIds.map(encodeReturn))),
-    // Writes blank lines of as many bytes as some dozens of debits, to prove that the disk accepts writes.
+    // Proves that the disk accepts writes. The written blank lines are as long as some dozens of debits.
     probe: () => inTurn(() => append(['\n'.repeat(65_536)])),
     get isTorn() {
       return isTorn
@@ -69,8 +72,8 @@ export function createSpool(path: string): Spool {
   }
 
   /**
-   * Appends notes of debits to reverse. A note also voids the line of its debit, if that line could not be cut off. If
-   * a note cannot be made durable, its bytes stay in the file. So they survive if the process is killed.
+   * Appends notes that name debits to reverse. If the line of such a debit could not be cut off, the note also voids
+   * that line. If a note cannot be made durable, its bytes stay in the file. So they survive a kill of the process.
    */
   async function note(lines: readonly string[]): Promise<void> {
     isUsed = true

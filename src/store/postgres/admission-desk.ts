@@ -54,7 +54,7 @@ const troubleMs = 1_000
 /** Errors that are normal after a restart or a loss of the database. */
 const expected: readonly string[] = [calls.tellFirst, calls.othersSilent, calls.late]
 
-/** How often expired asks and unsent figures are looked for, in ms. */
+/** How often the desk looks for asks that have expired, and for figures that were not sent yet, in ms. */
 const lookMs = 50
 
 const pauseMinMs = 25
@@ -194,7 +194,7 @@ export class AdmissionDesk {
     else if (!this.#dirty.has(account)) this.#dirty.set(account, this.#options.clockMs())
   }
 
-  /** Puts the account into the next call. Accounts that are added before that call starts go into the same call. */
+  /** Puts the account into the next call to the database, with all accounts that come before this call starts. */
   #want(account: AccountShares): void {
     this.#due.add(account)
     this.#schedule()

@@ -2,7 +2,7 @@ import type { BudgetLeft, DeskAnswer, DeskVerdict, KeyFigures, KeyScope, PlaceTa
 import { verdicts } from './admit.ts'
 import { type AccountShares, countOf, giveBack, isDirty, keyOf, type OpenAsk, type Share } from './shares.ts'
 
-/** An account, a key or a person that a call of `admit` checks, with its limits (`''`: no limit). */
+/** An account, a key or a person that a call of `admit` checks. A `limit` or `budget` of `''` means none. */
 type Scope = { share: Share; limit: number | ''; budget: bigint | ''; isKey: boolean; asks: readonly OpenAsk[] }
 
 /** The fields of an ask (a question whether to admit a request) that name a limited key or person. */
@@ -15,7 +15,10 @@ type AdmitCall = {
   read(text: string): { answers: DeskAnswer[]; nowMs: number }
 }
 
-/** Prepares a call of the function `admit`. @param accounts the accounts to call for, without asks that have expired */
+/**
+ * Prepares a call of the database function `admit`.
+ * @param accounts the accounts that the call concerns. Their expired questions must have been removed
+ */
 export function callOf(replica: number, leaseMs: number, turn: number, accounts: readonly AccountShares[]): AdmitCall {
   const scopes = accounts.flatMap(scopesOf).sort((a, b) => (a.share.scope < b.share.scope ? -1 : 1))
   const placeOf = new Map(scopes.map(({ share }, index) => [share.scope, index + 1]))
@@ -67,7 +70,7 @@ function scopesOf(account: AccountShares): Scope[] {
   return scopes
 }
 
-/** Each limit of a key or a person, as a parameter of `admit`. */
+/** For each limit of a key or a person: a function that converts the limit to a parameter of `admit`. */
 const limits = {
   requestsPerMinute: limitOf,
   budgetNanos: (key: KeyScope | undefined): bigint | '' => key?.budgetNanos ?? '',

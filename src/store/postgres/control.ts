@@ -15,7 +15,7 @@ type ControlOptions = {
   patienceMs: number
   beatMs: number
   desks: readonly Desk[]
-  /** Prepares the schema for the desks, which are the parts of this thread. */
+  /** Makes the schema ready for the desks. A desk is a part of this thread. */
   prepare(): Promise<void>
   say: Say
 }
@@ -151,7 +151,10 @@ export type Desk = ThreadPart & {
   close?(): Promise<void>
 }
 
-/** How often a clock in doubt is checked while a server that has just reached the database waits, in ms. */
+/**
+ * The pause between two checks of a clock in doubt, in ms. A server that has just reached the database makes these
+ * checks and waits for the clock.
+ */
 const clockLookMs = 1_000
 
 /**
@@ -180,7 +183,8 @@ export class ClockDesk implements Desk {
     const askedMs = Date.now()
     const facts = await run(session, readClock(dialect, isWithConfirmed))
     if (!isWithConfirmed && !this.watch.believes(facts.nowMs)) return this.onBeat(session)
-    // The database read its clock between `askedMs` and now. So `aheadMs` is 0 if its time is in that interval.
+    // The database read its clock between `askedMs` and now. So `aheadMs` is 0 if the database's time lies between
+    // them.
     const aheadMs = Math.max(0, askedMs - facts.nowMs) + Math.min(0, Date.now() - facts.nowMs)
     this.#say('clock', { ...this.watch.judge(facts), aheadMs })
   }

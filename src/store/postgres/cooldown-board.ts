@@ -15,7 +15,10 @@ export class CooldownBoard {
   readonly #say: BoardListener
   readonly #me: () => string
   readonly #told = new Map<string, BoardEntry>()
-  /** Entries that this server wrote and has not read back yet. If one is not in the table, another server lifted it. */
+  /**
+   * Entries that this server wrote and has not read back yet. If such an entry is not in the table, another server has
+   * lifted the cooldown.
+   */
   readonly #written = new Map<string, BoardEntry>()
 
   /** Creates the board. @param me returns the name of this server, as people see it */
@@ -43,7 +46,8 @@ export class CooldownBoard {
   }
 
   /**
-   * Enables a place again. If another server has disabled the place after the operator's request, it stays disabled.
+   * Enables a place (a model at an upstream account) again. If another server has disabled the place after the
+   * operator's request, the place stays disabled.
    * @param agoMs the time since the operator's request, in ms
    * @throws what the database throws
    */
@@ -78,7 +82,7 @@ export class CooldownBoard {
     for (const { place, until_ms, for_ms, cause, tell, cool, met_by } of rows) {
       const told = this.#told.get(place)
       if (told?.untilMs === until_ms) continue
-      // If the new end is earlier than the known one, the known cooldown was lifted, and another one has begun since.
+      // If the new end is earlier than the known one, the known cooldown was lifted. A second cooldown has begun since.
       if (told && until_ms < told.untilMs) this.#say.lifted({ place, cause: told.cause })
       this.#told.set(place, { untilMs: until_ms, cause })
       const by = met_by === this.#me() ? undefined : (met_by ?? undefined)
@@ -92,7 +96,7 @@ type BoardListener = { cooled(cooldown: Cooldown): void; lifted(lifted: Pick<Coo
 /** An entry of the board. Its end is in the database's time. */
 type BoardEntry = { untilMs: bigint; cause: string }
 
-/** The largest assumed difference of two clocks, in ms. A cooldown that ends this soon is not reported as lifted. */
+/** The largest assumed difference of two clocks, in ms. A cooldown that ends sooner does not count as lifted. */
 const aheadMs = 1_000
 
 type CooldownRow = Pick<Cooldown, 'place' | 'cause' | 'tell' | 'cool'> & {

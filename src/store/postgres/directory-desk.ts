@@ -108,7 +108,7 @@ export class DirectoryDesk implements Desk {
     }
   }
 
-  /** Finds where to start: at `start`, or at the newest revision if there are more accounts than memory keeps. */
+  /** Finds the revision to read from: `start`, or the newest revision if memory cannot keep all accounts. */
   async #findStart(): Promise<bigint> {
     const { database, accountsMax } = this.#options
     const [row] = await database.query(

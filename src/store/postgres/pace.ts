@@ -2,14 +2,14 @@
 const apartMinMs = 1
 
 /**
- * The time between the starts of two calls is `durations` times the duration of a call, but at most `apartMaxMs`. Calls
- * that take longer than that follow `aloneMs`. Clients do not notice so short a time.
+ * The time between the starts of two calls is `durations` times the duration of a call, but at most `apartMaxMs`.
+ * Clients do not notice so short a time. If a call takes longer than `apartMaxMs`, the rule of `aloneMs` applies.
  */
 const [durations, apartMaxMs] = [8, 7]
 
 /**
- * If calls take up to this time, in ms, they run one at a time, because the database is slow. If a call takes longer,
- * the network may be slow, so other calls start before it ends.
+ * Calls of up to this duration, in ms, run one at a time, because a slow database may be the cause of their duration.
+ * For longer calls the cause may be a slow network, so the next call starts before such a call ends.
  */
 const aloneMs = 25
 

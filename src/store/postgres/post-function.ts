@@ -10,7 +10,7 @@ import { beginDetails } from './schema.ts'
 
 /** The columns of an entry that the caller passes. The function computes the others from the chain's last entry. */
 const names = ['id', ...givenColumns] as const
-/** The columns, out of `names`, that decide whether and how an entry joins its chain. */
+/** The columns of `names` that decide whether the entry is posted, and which values the function computes for it. */
 const judged = [
   'id',
   'account_id',

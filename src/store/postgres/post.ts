@@ -62,8 +62,8 @@ export async function postDebits(
   const postings: Posting[] = debits.map(() => 'rejected')
   const balances = new Map<string, bigint>()
   const entries = sortByAccount(debits.flatMap((debit, index) => newDebit(debit, index) ?? []))
-  // The database may refuse a value that a check here should have found, or a partition is just being created. Then
-  // each entry is posted alone, so that only an entry with a faulty value is refused.
+  // The database may refuse a value that `newDebit` should have refused. It also refuses entries while a partition is
+  // being created. After a refusal each entry is posted alone, so that only a faulty entry stays refused.
   if (entries.length > 0 && !(await postUnlessRefused(entries)))
     for (const entry of entries) await postUnlessRefused([entry])
   const open = debits.flatMap((debit, index) => (postings[index] === 'posted' ? [] : [{ debit, index }]))
@@ -325,7 +325,7 @@ async function newReturns({ query }: Transaction, debits: readonly Row[]): Promi
   return entries
 }
 
-/** Locks accounts in the order of `sortByAccount`. */
+/** Locks accounts, in the order of their ids as in `sortByAccount`. */
 async function lockAccounts({ query }: Transaction, accountIds: readonly string[]): Promise<void> {
   await query(
     'SELECT FROM triwire.balances WHERE account_id = ANY ($1) ORDER BY account_id COLLATE "C" FOR NO KEY UPDATE',

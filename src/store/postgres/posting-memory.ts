@@ -26,10 +26,10 @@ export class SlowAccounts {
   }
 
   /**
-   * Notes a call that did not get a lock in time. The locked accounts of the call become slow. If none of the call's
-   * accounts is known to be locked, all of them become slow.
+   * Notes a call that did not get a lock in time. The locked accounts of the call become slow. If no account of the
+   * call is known to be locked, all accounts of the call become slow.
    * @param accountIds the accounts of the call
-   * @param locked which accounts of the call are locked, and which of the slow accounts; undefined if unknown
+   * @param locked those accounts of the call, and those slow accounts, that are locked; undefined if unknown
    */
   accuse(accountIds: ReadonlySet<string>, locked: ReadonlySet<string> | undefined): void {
     for (const [accountId, guilt] of this.#slow)
@@ -42,7 +42,7 @@ export class SlowAccounts {
     }
   }
 
-  /** Notes a call that succeeded. The accounts of the call are then no longer slow. */
+  /** Notes that a call succeeded. The accounts of the call no longer count as slow. */
   acquit(accountIds: ReadonlySet<string>): void {
     if (this.#slow.size > 0) for (const accountId of accountIds) this.#slow.delete(accountId)
   }

@@ -89,7 +89,7 @@ export const usageDialect: UsageDialect = {
 }
 
 /**
- * The id of a request's debit in the ledger. It is the UUID in the request id; the UUID contains the month. A request
+ * The id of a request's debit in the ledger. This id is the UUID in the request id, which contains the month. A request
  * id of another format gets a UUID that begins with `f`. This UUID stands for a time after the year 10,000, so it
  * belongs to no month.
  */

@@ -621,7 +621,10 @@ export const migrations: readonly PostgresMigration[] = [
   },
 ]
 
-/** Marks the ledger as having entries of form 3. A server that does not know the columns of form 3 cannot verify it. */
+/**
+ * Marks the ledger as having entries of form 3. A server that does not know the columns of form 3 cannot verify the
+ * ledger.
+ */
 export const beginDetails = `UPDATE triwire.schema SET oldest = ${migrations.indexOf(detailed) + 1}
   WHERE oldest < ${migrations.indexOf(detailed) + 1}`
 

@@ -74,7 +74,7 @@ export function sharesOf({ own, keys }: AccountShares): Share[] {
   return keys.size === 0 ? [own] : [own, ...keys.values()]
 }
 
-/** Returns the share of a key or a person of the account, and creates it if it is missing. */
+/** Returns this replica's figures for a key or person of the account. Creates them if they are missing. */
 export function keyOf({ keys }: AccountShares, scope: string): Share {
   const known = keys.get(scope)
   if (known) return known

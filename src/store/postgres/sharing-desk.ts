@@ -21,7 +21,9 @@ type SharingOptions = {
   say: Say
 }
 
-/** The state that replicas share besides the ledger: living replicas, admission, failed keys, and cooldowns. */
+/**
+ * The state that replicas share besides the ledger: living replicas, admission, failed authentications, and cooldowns.
+ */
 export class SharingDesk implements Desk {
   readonly answers = {
     countFailures: (failures: Parameters<typeof readFailures>[1]) => readFailures(this.#aside, failures),

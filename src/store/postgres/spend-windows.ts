@@ -4,7 +4,10 @@ import type { ClockWatch } from '../../accounts/clock.ts'
 import { noWindow } from './post-function.ts'
 import { codeOf } from './trouble.ts'
 
-/** The most times outside of the usual periods to remember. Such times occur after a wrong clock dated an entry. */
+/**
+ * The largest number of times outside of the usual periods that are remembered. Such times occur after a wrong clock
+ * dated an entry.
+ */
 const strangeMax = 20
 
 /**

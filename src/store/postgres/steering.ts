@@ -7,7 +7,7 @@ import { isRefused } from './trouble.ts'
  */
 type Wish = { steering: 'disable' | 'enable'; sinceMs: number; isLate: boolean }
 
-/** The most wishes to keep. If there are more, the oldest are dropped. */
+/** The most commands of operators that are kept. If there are more, the oldest are dropped. */
 const wishesMax = 1_000
 
 /**
@@ -62,7 +62,8 @@ export class Steering {
   async #tell(place: string, { steering, sinceMs, isLate }: Wish): Promise<void> {
     const agoMs = Math.floor(this.#clockMs() - sinceMs)
     if (steering === 'disable') return this.#board.disable(place, agoMs)
-    // Enabling a place also ends its other cooldowns. After a failed write they stay, because they may be newer.
+    // Enabling a place also ends its other cooldowns. If a write has failed before, these cooldowns stay, because they
+    // may have begun after the wish.
     if (!isLate) await this.#board.lift(place)
     await this.#board.enable(place, agoMs)
   }

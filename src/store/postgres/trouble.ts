@@ -4,8 +4,8 @@ import { StoreError, sayMoved } from '../files/store-error.ts'
 export const movedCode = 'TR100'
 
 /**
- * The SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html), or Node's code of a failed connection;
- * '' if there is no code.
+ * Returns the SQLSTATE of an error (https://www.postgresql.org/docs/current/errcodes-appendix.html). For a failed
+ * connection, returns Node's code. Returns '' if the error has no code.
  */
 export function codeOf(error: unknown): string {
   return (error as { code?: string } | undefined)?.code ?? ''

@@ -87,7 +87,8 @@ export class UsageDesk implements Desk {
       await this.#keep()
       await this.#writeTraffic()
       let beganMs = performance.now()
-      // After each batch, the thread rests for as long. Without rests, a long ledger took 312 MB instead of 280.
+      // After each batch, the thread rests for as long as the batch took. Without rests, the summing of a long ledger
+      // needed 312 MB instead of 280.
       while (!this.#isClosed && (await this.#folding.fold())) {
         await pause(performance.now() - beganMs)
         beganMs = performance.now()
@@ -157,9 +158,9 @@ export class UsageDesk implements Desk {
 }
 
 /**
- * Records the reporting zone of this server if the store has no zone.
+ * Records the reporting zone of this server if the store has none.
  * @param shown the name of the store for people
- * @throws StoreError if another zone is recorded (ruling X12)
+ * @throws StoreError if the store has another zone (ruling X12)
  */
 export async function settleZone(database: Database, reporting: Reporting, shown: string): Promise<void> {
   if (!isRecorded(await run(database, readUsageState(dialect)))) await run(database, adoptReporting(dialect, reporting))
@@ -167,9 +168,10 @@ export async function settleZone(database: Database, reporting: Reporting, shown
 }
 
 /**
- * Checks that the store has this server's reporting zone. @param said this zone
+ * Checks that the store has this server's reporting zone.
+ * @param said the zone of this server
  * @param shown the name of the store for people
- * @throws StoreError if another zone is recorded (ruling X12)
+ * @throws StoreError if the store has another zone (ruling X12)
  */
 export async function refuseOtherZone(database: Database, said: string, shown: string): Promise<void> {
   const refusal = await run(database, findOtherZone(dialect, said, shown))

@@ -45,7 +45,10 @@ type MadeObjects = ReadonlyMap<string, string>
 
 const defaultMonth = 'entries_default'
 
-/** Adds our objects for each month of the store. These are copies of our objects for the default partition. */
+/**
+ * Adds the objects that each monthly partition of the store must have. They are copies of the default partition's
+ * objects.
+ */
 function withMonths(ours: MadeObjects, theirs: MadeObjects): MadeObjects {
   const all = new Map(ours)
   const months = [...theirs.keys()].flatMap((name) => /^table (entries_\d{4}_\d\d)$/.exec(name)?.[1] ?? [])

@@ -15,7 +15,7 @@ const place = 'the database'
 /** The most rows of the default partition (entries of months without a partition) that are counted. */
 const countMax = 10_000
 
-/** SQL: whether the credit to which a reference `e` belongs is in a detached archive. */
+/** SQL: whether the credit of a reference is in a detached archive. `e` is the row of the reference. */
 const isArchivedAway = `EXISTS (SELECT FROM triwire.archived i JOIN triwire.archives x ON x.month = i.month AND ${isAwaySql}
   WHERE i.id = e.entry_id)`
 

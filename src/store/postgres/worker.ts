@@ -58,7 +58,10 @@ const clock = new ClockDesk(say, createSteadyClock(), offsetMs)
 const windows = new SpendWindows(reporting, Date.now, clock.watch)
 const posting = new PostingDesk({ url, patienceMs, say, clockMs, isSuccessor, windows })
 let { isRecovered } = workerData as ThreadOptions
-/** Whether the zone of this server was accepted. It then stays accepted if the thread is restarted (ruling X12). */
+/**
+ * Whether the database has accepted this server's time zone. If so, the zone stays accepted when the thread is
+ * restarted (ruling X12).
+ */
 let isZoneSettled = isRecovered
 
 /** The desks in the order in which they are called when the database is reached. Debits are posted after all checks. */
@@ -108,7 +111,8 @@ async function recoverOnce(): Promise<void> {
 }
 
 /**
- * Handles a refusal by a check at the start. A later thread goes on, because its server runs and keeps trying.
+ * Handles a refusal by a check at the start. A thread that replaces a dead one keeps trying, as the server runs
+ * already.
  * @returns false, because the database was not reached
  * @throws the refusal, if this is the first thread
  */

@@ -16,7 +16,7 @@ import { StoreError } from '../files/store-error.ts'
  * marked "For replicas", because only PostgreSQL has replicas.
  */
 
-/** The questions of the serving thread. Each is answered once, in any order. */
+/** The questions that the serving thread asks its store. Each is answered once, in any order. */
 type Questions = {
   /**
    * The answer comes when the store is open. If the database is not reached in time, the answer comes earlier and says
@@ -28,7 +28,10 @@ type Questions = {
   withdraw: { asks: readonly Debit[]; answers: Withdrawn }
   giveBack: { asks: readonly string[]; answers: GivenBack }
   findDebit: { asks: string; answers: FoundDebit | undefined }
-  /** Looks up keys by digest. The keys arrive as `changes` before the answer. SQLite's thread sends all new changes. */
+  /**
+   * Looks up keys by digest. The thread sends the keys as `changes` before it answers. SQLite's thread sends all new
+   * changes, not only those of the keys.
+   */
   lookUp: { asks: readonly string[]; answers: undefined }
   /**
    * Takes counts of requests, for reports.
@@ -65,7 +68,7 @@ type News = {
   trouble: { event: 'ledger_busy' | 'ledger_trouble'; fields: { error: string; code?: string } }
   /** A file of the store was removed or replaced. Later commits would be lost. */
   lost: { message: string }
-  /** The debits in the spools of earlier runs are posted. Sent at the start, or later if the clock is in doubt. */
+  /** All debits in the spools of earlier runs are posted now. Sent at the start; later if the clock is in doubt. */
   drained: undefined
   /** Debits that stay in a spool of earlier runs, because another session has locked their accounts. */
   held: readonly Debit[]

@@ -113,7 +113,7 @@ function selectKeys(
   })
 }
 
-/** Columns whose only index is on their lower case. */
+/** Columns that are indexed only in lower case. */
 const isIndexedLower: Readonly<Record<string, boolean>> = { prefix: true, label: true }
 
 /** Reads the facts that decide a change of the books (accounts, keys and credit), in the transaction of the change. */
@@ -255,7 +255,7 @@ function* findPersonKeys(dialect: Dialect, persons: readonly PersonRow[]): Store
   return rows.map(({ person, account_id }) => ({ personId: person as string, accountId: account_id as string }))
 }
 
-/** Whether another key has replaced this key of another gateway. Both are then in one line (`scope`). */
+/** Whether another key has the same `scope`, because it has replaced this key of another gateway. */
 function* hasSuccessor(dialect: Dialect, { id, scope }: KeyRow): StoreStep<boolean> {
   const next = (put: Put) =>
     `SELECT id FROM ${dialect.schema}.keys WHERE scope = ${put(scope)} AND id <> ${put(id)} LIMIT 1`

@@ -11,7 +11,7 @@ export type Dialect = {
    * @param accounts the table, or a SELECT of the wanted accounts in parentheses
    */
   accounts(accounts?: string): string
-  /** A table of the last entries of accounts: `account_id`, `balance`, `seq`. */
+  /** A table with the last entry of each account: `account_id`, `balance`, `seq`. */
   ends: string
   /** The table of credits by their references. */
   credits: string
@@ -26,7 +26,7 @@ export type Dialect = {
   isOfRequest(put: Put, requestId: string): string
   /** The id of a request's debit in the index of archived entries. */
   archivedId(requestId: string): string
-  /** The time of the store, in Unix milliseconds. */
+  /** SQL: the time of the store, in Unix milliseconds. */
   now(put: Put): string
   /** The most rows in one INSERT. */
   rowsMax: number

@@ -10,7 +10,10 @@ import { all, askOne, query, type StoreStep } from './step.ts'
  */
 const foundMax = 3_000
 
-/** At first this many keys are checked, in the order of the page. If most of these keys match, they fill the page. */
+/**
+ * The number of keys that are compared with the filters first, in the order of the page. If most of them match, they
+ * fill the page.
+ */
 const glanceMax = 1_000
 
 /**
@@ -20,10 +23,10 @@ const glanceMax = 1_000
 const glanceOfSuspendedMax = 10_000
 
 /**
- * A condition on keys `k`.
- * @property parts SQL after FROM. Each part finds keys by an index that also has the columns that sort a page. A key
- *   matches if any part finds it. Without parts, no index can find the keys
- * @property test the same condition after WHERE, for keys that were found in another way
+ * A condition on keys `k`, in two forms.
+ * @property parts SQL to put after FROM. Each part finds keys by an index, which also has the columns that sort a page.
+ *   A key matches if any part finds it. The list is empty if no index can find the keys
+ * @property test SQL to put after WHERE. It checks keys that were found in another way
  */
 type KeyFilter = { parts: readonly Condition[]; test: Condition }
 
@@ -51,7 +54,8 @@ function filtersOf(
   const isActive = `(SELECT a.state FROM ${schema}.accounts a WHERE a.id = k.account_id) = 'active'`
   const isSuspended = `k.account_id IN (SELECT a.id FROM ${schema}.accounts a WHERE a.state = 'suspended')`
   const found = (one: Condition): KeyFilter => ({ parts: [(put) => `${schema}.keys k WHERE ${one(put)}`], test: one })
-  // With this join, the database reads keys until it has enough. A list would need all suspended accounts first.
+  // With this join, the database reads keys until it has enough. With a list, it would read all suspended accounts
+  // first.
   const ofSuspended = `${schema}.accounts a CROSS JOIN ${schema}.keys k WHERE k.account_id = a.id AND a.state = 'suspended'`
   const ofState: Record<KeyState, KeyFilter[]> = {
     revoked: [found(() => 'k.revoked_ms IS NOT NULL')],

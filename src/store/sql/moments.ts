@@ -10,7 +10,7 @@ export function* readMoved(dialect: Dialect): StoreStep<Moved | undefined> {
   return row && { to: row['to_store'] as string, movedMs: Number(row['moved_ms']) }
 }
 
-/** Finds a wrong moment of the last head (a proof of all entries). @param place the ledger's name @returns findings */
+/** Checks the moment of the last head (a proof of all entries). @param place the ledger's name @returns findings */
 export function* checkMoment(dialect: Dialect, place: string): StoreStep<string[]> {
   const { moment, now } = yield* readMoment(dialect)
   return [...findWrongMoment(place, moment ?? undefined, Number(now))]
@@ -34,8 +34,9 @@ export function* takeMoment(dialect: Dialect): StoreStep<number> {
 }
 
 /**
- * SQL: when the newest entry was posted. If a correction names this entry, its time is wrong. Then the last entries of
- * all accounts are compared, since millions of entries may have a wrong time. A correction counts at its creation.
+ * SQL: the posting time of the newest entry. If a correction names the entry with the highest time, that time is wrong.
+ * Millions of other entries may have a wrong time too. In this case, only the last entries of all accounts are
+ * compared. If the last entry is a correction, the time of its creation counts.
  */
 function selectNewest({ schema, ends }: Dialect): string {
   return `coalesce((SELECT e.posted_ms FROM (SELECT * FROM ${schema}.entries ORDER BY posted_ms DESC LIMIT 1) e WHERE NOT EXISTS (

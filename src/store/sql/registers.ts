@@ -41,7 +41,7 @@ import { type Query, query } from './step.ts'
  * work on both databases.
  */
 
-/** Changes of the books that write without reading the store first. The function `make` executes the others. */
+/** Changes of the books whose writes need no read of the store before them. `make` executes all other changes. */
 type PlainWrite = Exclude<
   BookWrite,
   {

@@ -65,10 +65,13 @@ export function heldByReplicas(scope: string): string {
 /** The spend of a scope in a time span. The scope is the id of an account, a person or a line of rotated keys. */
 type SpendOf = { accountId: string; scope: string } & TimeSpan
 
-/** Entries of an account above `after`, up to and including `through`. */
+/** Entries of an account whose numbers are above `after`, up to and including `through`. */
 type SpendSlice = SpendOf & { after: number; through: number }
 
-/** Sums the debits of a slice, less the reversals. `first` is the earliest posting time of an entry of the slice. */
+/**
+ * Sums those debits of a slice that count for its scope and in its window, less the reversals. `first` is the earliest
+ * posting time of an entry of the slice.
+ */
 function sumSlice({ schema }: Dialect, { accountId, scope, after, through, fromMs, untilMs }: SpendSlice) {
   const conditions = {
     account: () => isSpending,
@@ -101,7 +104,10 @@ export function* sumSpend(dialect: Dialect, of: SpendOf, afterSeq = 0): StoreSte
   return yield* whileSame(dialect, (away) => sumSlices(dialect, of, afterSeq, away))
 }
 
-/** Repeats a sum if a month was detached or attached during it. @param sum gets the detached months as a string */
+/**
+ * Computes a sum, and repeats it if a month was detached or attached meanwhile.
+ * @param sum receives the detached months as a string
+ */
 function* whileSame<T>(dialect: Dialect, sum: (away: string) => StoreStep<T>): StoreStep<T> {
   for (;;) {
     const away = yield* listAway(dialect)

@@ -24,10 +24,10 @@ export function* readUsageState(dialect: Dialect, lock?: 'SHARE' | 'UPDATE'): St
 }
 
 /**
- * Records the zone of reports, unless one is recorded already (ruling X12). Sets the time from which figures are kept,
- * according to `keepMonths`.
- * @param nowMs Unix milliseconds; the default is the store's time, because a server whose clock is ahead would delete
- * too much
+ * Records the zone of reports, unless one is recorded already (ruling X12). Also records the time from which figures
+ * are kept. It follows from `keepMonths`.
+ * @param nowMs Unix milliseconds. By default the store's time is used, because a server whose clock is ahead would
+ *   delete too much
  */
 export function* adoptReporting(dialect: Dialect, reporting: Reporting, nowMs?: number): StoreStep<void> {
   const atMs = nowMs ?? (yield* readNowMs(dialect))
@@ -67,7 +67,7 @@ export function* findOtherZone(dialect: Dialect, said: string, shown: string): S
 
 /**
  * Records another zone, and deletes the figures, which were summed by hours of the previous zone. It runs in the
- * caller's transaction. The start of the week changes only if `wished` names another one.
+ * caller's transaction. The start of the week changes only if `wished` names another start.
  */
 export function* rezone(dialect: Dialect, wished: NewZone): StoreStep<void> {
   const { calendar, keptFrom } = rezoned(yield* readUsageState(dialect), wished)

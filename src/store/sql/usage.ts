@@ -30,8 +30,9 @@ type Bucketing = {
    */
   isRanged: boolean
   /**
-   * Whether daily figures of keys are read and grouped in the order of the table, by account and key. SQLite needs
-   * this, because it plans without row counts. With PostgreSQL this is false. It would expect few rows and sort them.
+   * Whether the SQL makes the database read and group daily figures of keys in the order of the table (account, key).
+   * True for SQLite, because its planner does not know the numbers of rows. False for PostgreSQL: with such SQL, its
+   * planner would expect few rows and sort them.
    */
   isInOrder: boolean
 }
@@ -291,7 +292,10 @@ type MostSpent = {
   /** The time range, in quarter hours since 1970. `from` and `to` are each the first quarter hour of a day. */
   from: number
   to: number
-  /** The accounts or keys whose figures lack entries, by number. They come first, even if others have spent more. */
+  /**
+   * The numbers of the accounts or keys whose figures do not contain all entries yet. They come first, even if others
+   * have spent more.
+   */
   unfolded: readonly number[]
   limit: number
 }

@@ -129,7 +129,10 @@ export function* verifyLedger(
     )
   }
 
-  /** Reads the sealed rows (what remains of archived entries). @param rows entries of a page, for their accounts */
+  /**
+   * Reads the sealed rows (what remains of archived entries).
+   * @param rows a page of entries, sorted by account. The sealed rows of these accounts are read
+   */
   function* readSealsOf(rows: readonly Row[]): StoreStep<(accountId: string) => SealOfAccount[]> {
     if (archives.length === 0 || rows.length === 0) return () => []
     const [from, to] = [rows[0]!, rows.at(-1)!].map((row) => row['account_id'] as string) as [string, string]

@@ -46,7 +46,10 @@ export type AppendBatch = LockedStore & {
 /** SQL: the earliest time for the entry that follows `e` in an account. See also `floorMsOf` in corrections.ts. */
 const floorMs = `CASE WHEN e.kind = 'credit' AND e.effective IS NOT NULL THEN e.created_ms ELSE e.posted_ms END`
 
-/** Computes `floorMs` for a new row. An entry after a correction may have an earlier time than the correction. */
+/**
+ * Computes `floorMs` from a new row: the earliest time of the account's next entry. A correction may be dated later
+ * than the entries that follow it, so the time of its creation is used.
+ */
 function floorMsOfRow({ kind, effective, created_ms, posted_ms }: UnplacedRow): number {
   return Number(kind === 'credit' && effective !== null ? created_ms : posted_ms)
 }
@@ -96,7 +99,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     return result
   }
 
-  /** Runs `work` in the caller's transaction. The caller can still roll back, so no figures are remembered. */
+  /** Runs `work` in the caller's transaction. The caller can still roll back, so its figures are not remembered. */
   function inBatch<T>(work: (batch: AppendBatch) => T): T {
     last = undefined
     return run(nothingKnown(), work)

@@ -128,8 +128,8 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
 }
 
 /**
- * Whether the error is about this debit only. It then breaks a constraint (19), or has a value that SQLite has no type
- * for. The other debits of the batch are still posted.
+ * Whether the error is about this debit only. Such a debit breaks a constraint (19), or has a value that SQLite has no
+ * type for. The other debits of the batch are still posted.
  */
 function isAboutTheDebit(error: unknown): boolean {
   const { code = '' } = error as { code?: string }

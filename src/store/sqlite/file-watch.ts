@@ -103,8 +103,8 @@ function readLog(file: number, frames: number, last: LogState | undefined): LogS
   const frameBytes = frameHeaderBytes + header.readUInt32BE(8)
   const salts = header.toString('hex', 16, 24)
   if (fstatSync(file).size < headerBytes + frames * frameBytes) return undefined
-  // If the log was cut and written again, its length is right, but it has a gap between the cut and the next write. The
-  // gap is at the former end, or in the frames since the last check. So only these frames are read.
+  // If the log was cut and SQLite has written to it since, its length is right, but it has a gap. The gap begins at the
+  // former end of the log, or in the frames since the last check. So only these frames are read.
   const formerEnd = last?.salts === salts ? Math.min(last.frames, frames) : 1
   const ownSalts = header.subarray(16, 24)
   // One call reads many frames, although only their salts are needed. A further call costs more than copying the bytes

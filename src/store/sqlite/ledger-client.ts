@@ -42,7 +42,7 @@ const closeMs = 2_000
  * @throws StoreError if the file cannot be used or another server uses it
  */
 export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
-  // The lock is taken before the store is opened, so a newer server cannot migrate it under an older one.
+  // The lock is taken before the store is opened, so a newer server cannot migrate a store that an older server uses.
   const path = realPath(options.path)
   refuseNoFile(path)
   const unlock = lockAsHolder(path)

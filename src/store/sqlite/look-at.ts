@@ -33,7 +33,7 @@ export function lookAt(path: string, timeZone: string): void {
   explainErrors(path, () => {
     const db = new DatabaseSync(untouched(path), { readOnly: true, readBigInts: true })
     try {
-      // An older store is not checked further, because it may have no zone, and the server would first upgrade it.
+      // A store with an older schema is not checked further. It may have no zone, and the server first migrates it.
       const isUpToDate = readOurVersions(db, path, migrations.length).version >= migrations.length
       if (!isUpToDate) return
       refuseMoved(db)
@@ -55,7 +55,10 @@ export async function lookAtAccounts<T>(path: string, look: AccountLook<T>): Pro
   )
 }
 
-/** Counts the rows that the second release cannot know. Returns undefined if no store with today's schema exists. */
+/**
+ * Counts the rows of a store that the second release of triwire does not understand. Returns undefined if no store with
+ * today's schema exists.
+ */
 export function lookForNewer(path: string): Promise<NewerContent | undefined> {
   return lookAtFile(path, async (run) =>
     run(readNewer(createDialect(), 'SELECT user_version FROM pragma_user_version', secondRelease)),
@@ -73,7 +76,10 @@ async function lookAtFile<T>(path: string, look: (run: Run) => Promise<T>): Prom
   }
 }
 
-/** Returns a name that opens a store. If the store has no log, nobody writes to it, and opening creates no log. */
+/**
+ * Returns the path or URL with which to open a store. Nobody writes to a store that has no log. Such a store is opened
+ * as immutable, so that SQLite creates no log.
+ */
 function untouched(path: string): string | URL {
   if (existsSync(`${path}-wal`)) return path
   const url = pathToFileURL(path)

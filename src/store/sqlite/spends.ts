@@ -18,7 +18,7 @@ export type KnownSpends = {
 }
 
 /**
- * The spend of a scope in the current period of its budget.
+ * The spend of a key, account or person (scope) in the current period of its budget.
  * @property warned the level of the last warning in this period
  * @property seq the last counted entry if the scope is an account; otherwise null
  */

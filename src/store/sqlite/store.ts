@@ -68,7 +68,7 @@ export function openStore(
     pruneSome: () => run(pruneSome(dialect)),
     /** Checks the recorded zone. @throws StoreError if the recorded zone is not `said` (ruling X12) */
     refuseOtherZone: (said: string, shown: string) => refuseOtherZone(run, said, shown),
-    /** Runs work that can also be done later. It fails at once if another process has the lock. */
+    /** Runs work that can also be done later. If another process has the lock, the work fails at once. */
     withoutWaiting: <T>(work: () => T) => withoutWaiting(db, work),
     /** Returns the number of frames in the write-ahead log, as far as this connection knows. Writes nothing. */
     countFrames: () => Number(lookAtLog.get()!.log),

@@ -1,6 +1,6 @@
 /*
- * The ledger's thread. It owns the server's only connection, because SQLite blocks its thread while it waits.
- * `queue.ts` has the work for the ledger, and `connection.ts` repairs the connection after a failure.
+ * The ledger's thread. SQLite blocks the thread that waits for it, so the server's only connection belongs to this
+ * thread. `queue.ts` has the work for the ledger, and `connection.ts` repairs the connection after a failure.
  */
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'

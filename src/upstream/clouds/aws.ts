@@ -231,7 +231,7 @@ async function takeProfile(name: string, region: string, around: SourceAround): 
   return resolveProfile(name, { profiles: await readProfiles(around), region, around, seen: [] })
 }
 
-/** Takes the credentials of the profile `default`. Undefined if the profile has settings but no credentials. */
+/** Takes the credentials of the profile `default`. Undefined if there is no such profile, or it has no credentials. */
 async function takeDefault(region: string, around: SourceAround): Promise<CloudToken | undefined> {
   const profiles = await readProfiles(around).catch(() => undefined)
   const keys = [...(profiles?.get('default')?.keys() ?? [])]
@@ -241,7 +241,10 @@ async function takeDefault(region: string, around: SourceAround): Promise<CloudT
 
 type ProfileWalk = { profiles: Profiles; region: string; around: SourceAround; seen: readonly string[] }
 
-/** Takes a profile's credentials: by its role, else its keys, else its command. AWS's own tools have this order. */
+/**
+ * Takes the credentials of a profile. The profile's role comes first, then its keys, then its command. AWS's own tools
+ * have the same order.
+ */
 async function resolveProfile(name: string, walk: ProfileWalk): Promise<CloudToken> {
   const { profiles, around, seen } = walk
   const profile = profiles.get(name)

@@ -25,7 +25,7 @@ export function createArgumentShape() {
   return {
     isWhole: () => state === 'whole',
     isBlank: () => state === 'blank',
-    /** Whether the upstream is sending the whole arguments a second time and has not finished. */
+    /** Whether the upstream has begun to send the whole arguments a second time, and has not finished. */
     isRepeating: () => repeated > 0,
     push,
     take,

@@ -60,8 +60,8 @@ function wordsOf(text: string): string {
 }
 
 /**
- * Makes a fault, a failure of an upstream as data, from an error object. The object is from a stream, or from a
- * response with status 200. Any member may be missing or of any type.
+ * Makes a fault from an error object. A fault describes a failure of an upstream. The object is from a stream, or from
+ * a response with status 200. Any member may be missing or of any type.
  */
 export function faultOfError(raw: unknown): Fault {
   // Some servers send only the code instead of an object.
@@ -165,7 +165,7 @@ export type ErrorFacts = {
   code: ErrorCode
   message: string
   param: string | null
-  /** Written only by envelopes that have a member for details (ruling T22). */
+  /** Details of the error. Only envelopes that have a member for details contain them (ruling T22). */
   details?: ErrorDetail['details']
 }
 

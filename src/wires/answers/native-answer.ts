@@ -19,7 +19,7 @@ export type NativeHead = {
   requestId: string
   model: Model
   createdSeconds: number
-  /** Billed if the model never reports its input tokens (ruling C3). */
+  /** The number of input tokens to bill if the model never reports this number (ruling C3). */
   inputTokensEstimate: number
 }
 
@@ -94,7 +94,7 @@ export function renameInUsage(
 const costNames: ReadonlySet<string> = new Set(['cost', 'cost_details', 'cost_in_usd_ticks', 'total_cost', 'is_byok'])
 
 /**
- * Whether the model's own figures equal the billed ones, so that they may stay (rulings C6, P10).
+ * Whether the model's own figures agree with the billed ones, so that the answer can keep them (rulings C6, P10).
  * @param told the figures that the model reported, in the words of its wire
  * @param wanted the billed figures, in the same words
  */
@@ -194,7 +194,7 @@ export function withCalls(report: UsageReport, usage: Record<string, unknown>): 
   return calls.size === 0 ? report : { ...report, calls: Object.fromEntries(calls) }
 }
 
-/** Adds one call of this kind. */
+/** Returns the counts of calls of hosted tools, with one more call of this kind. */
 export function countSeen(seen: Calls = {}, kind: string): Calls {
   if (seen[kind] === undefined && Object.keys(seen).length >= kindsMax) return seen
   return { ...seen, [kind]: (seen[kind] ?? 0) + 1 }
@@ -289,7 +289,8 @@ export function decodeString(raw: string): string {
   try {
     return JSON.parse(`"${text}"`) as string
   } catch {
-    // Invalid text. No client can read this text, but the model has produced it, so the raw text counts.
+    // The JSON string is invalid, so no client can read this text. The model has produced it nevertheless, so its raw
+    // form is counted.
     return text
   }
 }

@@ -245,7 +245,7 @@ export abstract class NativeStream implements StreamRelay, StreamFold {
   }
 }
 
-/** Parses the events of a shown stream; undefined if any event is invalid. @param text in latin1 */
+/** Parses the events of a stream that was shown to the client. Undefined if any is invalid. @param text in latin1 */
 function eventsOf(text: string): JsonObject[] | undefined {
   const events: JsonObject[] = []
   try {

@@ -68,8 +68,8 @@ export interface StreamRelay {
   /** Returns a keep-alive for a silent stream (ruling U4). Call it only between frames. */
   keepAlive(): string
   /**
-   * Returns the error and the billed counters for a stream that has started. The text has no terminator (spec 7.4,
-   * ruling T4).
+   * Returns the text that ends a failed stream: the error and the billed counters. The stream has started already. The
+   * text contains no terminator (spec 7.4, ruling T4).
    */
   failure(facts: ErrorFacts, usage: Usage): string
 }

@@ -18,7 +18,7 @@ export type BegunCall = {
   /** `shape` has the arguments of parsed chunks. `raw` has the arguments of the unparsed chunks after them, as written. */
   shape: ArgumentShape
   raw: string
-  /** Whether the next arguments may repeat the call's whole arguments. */
+  /** Whether the next arguments must be checked, because they can be a repetition of the whole arguments. */
   isWatched: boolean
 }
 

@@ -127,16 +127,19 @@ export class FrameMould {
   /** The texts of the last frame that fitted, as written in its JSON. `usages` has the counters of that frame. */
   readonly texts: string[]
   readonly usages: string[]
-  /** Whether all counters differ from those of the last fitting frame only in digits. False if one has only zeros. */
+  /**
+   * Whether the counters of the last two fitting frames differ only in digits. False if a counters object has only
+   * zeros.
+   */
   isAlike = false
   end = 0
   readonly #literals: { raw: string; shown: string }[] = []
   readonly #holes: Hole[] = []
   /** Whether a frame has no counters and exactly one text, and the client sees this text. */
   readonly #hasOneText: boolean
-  /** Undefined until a frame has fitted, and in a mould with several texts or with counters. */
+  /** The bytes around the text of the last frame that fitted. Set only if frames have one text and no counters. */
   #around: Around | undefined
-  /** The number of frames that also differed from the frame before outside of their text. */
+  /** The number of frames that differed from the frame before them in other values than their text. */
   #others = 0
 
   /** Makes a mould (a template) from a parsed frame. @returns undefined if the frame has a feature that moulds lack */
@@ -204,7 +207,7 @@ export class FrameMould {
     return (this.#around && this.#fillText(this.#around, piece, from)) ?? this.#fillHoles(piece, from)
   }
 
-  /** Fills a frame that differs from the last one only in its text. Undefined for any other frame. */
+  /** Returns the text for the client if the frame differs from the last one only in its text. Undefined otherwise. */
   #fillText({ lead, tail, shownLead, shownTail }: Around, piece: string, from: number): string | undefined {
     const start = from + lead.length
     if (piece.slice(from, start) !== lead) return undefined

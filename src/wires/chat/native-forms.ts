@@ -58,8 +58,8 @@ function placesOf(list: readonly unknown[]): Map<number, number> {
 }
 
 /**
- * Merges a later value into an earlier one, and may change the earlier one. Texts of `pieced` members and lists are
- * extended. Elements with the same index are merged.
+ * Merges a later value into an earlier one, and may change the earlier one. Texts of `pieced` members are joined. Other
+ * texts are replaced. Lists are extended, but elements with the same index are merged.
  */
 function merge(told: unknown, more: unknown, name = ''): unknown {
   if (more == null || told == null) return more ?? told

@@ -359,7 +359,12 @@ export class ChatNativeStream extends NativeStream {
   }
 }
 
-/** A learned chunk: the mould (template) made from it, its stage, the call of each text, and where its counters are. */
+/**
+ * The facts learned from a parsed chunk.
+ * @property mould a template of the chunk, in which only some values change
+ * @property calls the tool call to which each text of the chunk belongs; undefined for a text outside of calls
+ * @property places the places of the usage counters in the chunk
+ */
 type LearnedChunk = {
   mould: FrameMould
   stage: Stage

@@ -34,7 +34,7 @@ export class ToolCalls {
   readonly #whole = new Set<ToolCall>()
   /** Whether a fragment had neither id, name nor arguments. */
   #hasBlank = false
-  /** Calls whose arguments are not whole yet, and the subset without an index. */
+  /** The calls whose arguments are not whole yet. `#unnumbered` has only those of them that have no index. */
   readonly #unfinished = new Set<ToolCall>()
   readonly #unnumbered = new Set<ToolCall>()
 

@@ -37,7 +37,7 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageRe
 /** A usage object. `place`: `answer`, or the number of the choice that contains the object. */
 export type PlacedUsage = { place: unknown; usage: JsonObject }
 
-/** The counters that each choice has reported so far, by its number. */
+/** The counters that each choice of an answer has reported so far. The keys are the numbers of the choices. */
 export type ChoiceReports = Map<unknown, UsageReport>
 
 /**

@@ -30,7 +30,10 @@ export const contentDeltas: Readonly<Record<string, { blocks: RegExp; member: st
  * SDK reads their content from the start.
  */
 export type StartContent = {
-  /** The members that are emptied in the start for the client, each with its empty value as JSON. */
+  /**
+   * The members of the start event that are emptied before the client gets the event. For each member, the map has the
+   * empty value as JSON.
+   */
   emptied: Map<string, string>
   /** Deltas that are sent right after the start. They are kept to detect a delta of the upstream that repeats them. */
   deltas: ContentDelta[]

@@ -53,9 +53,9 @@ type DeltaFrame = AroundText & { shown: AroundText | undefined; block: OrderedBl
  * Orders the blocks of a messages stream for a messages client, by the grammar of message-wire §9 (ruling Y3). Clients
  * read one block after the other, expect consecutive numbers, and discard the content of most start events.
  * - Content of a start event is sent as deltas, and missing stops are added.
- * - Some servers stop a thinking block late, when a text block has begun, or reuse a number (ruling U7). So the next
- *   block ends an open text or thinking block. Later text for the ended block becomes another block, and a late stop or
- *   signature is ignored.
+ * - Some servers stop a thinking block only after a text block has begun, or use a number twice (ruling U7). So an open
+ *   text or thinking block ends when the next block begins. Later text for the ended block becomes another block. A
+ *   late stop or signature is ignored.
  * - A block that begins inside a call waits for the end of the call.
  * - Correct frames pass unchanged. For unreadable frames the methods return undefined, and the answer fails.
  */

@@ -26,9 +26,11 @@ type IncomingBlock = {
   kind: 'text' | 'reasoning' | 'tool_call'
   /** For a call: tracks whether its arguments are a whole object. */
   shape: ArgumentShape
-  /** The arguments in the start event. Deltas replace them if they are whole, and otherwise continue them. */
+  /**
+   * The arguments in the start event. If these are a whole object, deltas replace them. Otherwise deltas continue them.
+   */
   initial: string
-  /** The text in the start event. An equal first delta is a repetition (ruling Y4). */
+  /** The text in the start event. If the first delta has the same text, the delta is a repetition (ruling Y4). */
   begun: string
   signature: string
   /** The text so far, if each piece repeats it. */
@@ -180,7 +182,7 @@ export class IncomingBlocks {
     this.#write(incoming, 'tool_call', incoming.shape.take(words, this.#cumulative.includes('arguments')))
   }
 
-  /** Starts another block for text that continues after another block (I7). */
+  /** Starts another block of ours for further text of a block that we have already ended (I7). */
   #resume(incoming: IncomingBlock) {
     this.#stopLast()
     this.#breakOpen()
@@ -200,8 +202,8 @@ export class IncomingBlocks {
   }
 
   /**
-   * Ends the open text or reasoning block, since only one such block of ours is open at a time (I4). The upstream's
-   * number still refers to the ended block.
+   * Ends the open text or reasoning block of our answer, since only one such block is open at a time (I4). The upstream
+   * has not ended its own block. More pieces may come under the number of that block.
    */
   #breakOpen() {
     const incoming = this.#speaking

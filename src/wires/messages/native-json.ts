@@ -108,7 +108,7 @@ function textsOf(answer: Record<string, unknown>, body: Buffer): string[] {
   return objectsOf(asObject(value)?.['content']).flatMap((block) => producedTexts(block, (input) => raw(input).source))
 }
 
-/** The texts of a block: its text, or a call's name and input, hosted tools included. */
+/** Returns the texts of a block. For a call, even of a hosted tool, these are its name and its input. */
 function producedTexts(block: Record<string, unknown>, write: (input: unknown) => string): string[] {
   const name = stringOf(block['name'])
   if (name !== undefined && 'input' in block) return [name, write(block['input'])]

@@ -118,8 +118,8 @@ function isUnsignedBlock(block: unknown): boolean {
 }
 
 /**
- * Whether the last model turn before the last message has calls, but no signed thinking at its beginning. With a
- * thinking budget, upstreams require thinking there (R-HIST).
+ * Whether the newest model turn has calls, but no signed thinking at its beginning. The last message is not looked at.
+ * With a thinking budget, upstreams require thinking at the beginning of such a turn (R-HIST).
  */
 function answersUnsignedCalls(body: ClientBody): boolean {
   const { bytes } = body

@@ -27,7 +27,7 @@ export class MessagesNativeStream extends NativeStream {
   #reason: unknown
   /** Blocks in the message of the start event, as JSON. */
   #startContent: string[] = []
-  /** The last `message_delta`, with the final stop reason. It is sent with the billed counters in place of its own. */
+  /** The last `message_delta`, which has the final stop reason. Its counters are replaced by the billed counters. */
   #last: { frame: RawFrame; data: string } | undefined
   #tail: RawFrame = ''
 
@@ -159,7 +159,7 @@ export class MessagesNativeStream extends NativeStream {
     return ending
   }
 
-  /** Ends all blocks. If no block came in events of its own, the blocks of the start event's message are sent first. */
+  /** Ends all blocks. If no event has begun a block, the blocks in the start event's message are sent first. */
   #end(reason: unknown): string {
     let text = ''
     if (this.#blocks.isEmpty)

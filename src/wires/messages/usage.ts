@@ -69,8 +69,8 @@ function sum(counts: (number | undefined)[]): number | undefined {
 }
 
 /**
- * Returns the usage if its counters cover everything that is billed. In an answer with compactions (`iterations`), they
- * cover only a part. The result is then undefined.
+ * Returns the usage if its counters cover everything that is billed. In an answer with compactions (`iterations`), the
+ * counters cover only a part. The result is then undefined.
  */
 export function plainUsage(usage: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
   return Array.isArray(usage?.['iterations']) ? undefined : usage

@@ -38,7 +38,7 @@ export type AdaptContext = {
   scopedKey: string | undefined
   /** The cache key to send if the client sent none (ruling Y18). */
   implicitKey?: string | undefined
-  /** The time for which prices of services are looked up, in Unix milliseconds. Without it, no service has a price. */
+  /** The time whose prices apply to services (tiers and others), in Unix milliseconds. If unset, none has a price. */
   nowMs?: number
   /** Whether an `encrypted_content` is one of our envelopes, not the provider's own text (ruling T7). */
   isOurSeal: (text: string) => boolean

@@ -37,7 +37,10 @@ export function inClientWords(text: string, model: WireSpeech, client: WireSpeec
   return text.replace(pattern, (_, ...groups: unknown[]) => parts[groups.findIndex((group) => group !== undefined)]![1])
 }
 
-/** Pairs each of the model's names, as a pattern, with the client's name. The patterns have no capturing groups. */
+/**
+ * Returns two parts for each name of a field or setting on the model's wire. They are a pattern that matches the name,
+ * and the name on the client's wire that replaces it. The patterns have no capturing groups.
+ */
 function partsOf(theirs: WireSpeech, ours: WireSpeech): (readonly [pattern: string, told: string])[] {
   const words = Object.entries(theirs.words) as [keyof RequestWords, string][]
   const { field } = ours.conversation

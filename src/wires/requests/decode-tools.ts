@@ -44,7 +44,7 @@ export function readTool(tool: Json, at: string, body: Body, nesting: Nesting): 
   }
 }
 
-/** Whether a tool has another wire's form, a common mistake. At most the name of such a tool could be read here. */
+/** Whether a tool has the form of another wire, a common mistake. Of such a tool, only the name could be read here. */
 function isOfAnotherWire(
   { type, name, parameters, function: nested, input_schema: schema }: Json,
   nesting: Nesting,

@@ -19,7 +19,7 @@ export type FieldFacts = {
   refusal?: string
   /** Set if the field is a scalar (a single value). */
   scalar?: ScalarRow
-  /** The type of a field that no other wire has. A value of another type is refused, although the field is dropped. */
+  /** The type of a field that no other wire has. Values of this type are only dropped. Other values are refused. */
   kind?: ScalarRow['kind']
 }
 

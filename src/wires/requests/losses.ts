@@ -30,8 +30,9 @@ function keyOf(loss: Loss): string {
 export const unknownField = '(unknown)'
 
 /**
- * Applies the fates of fields that do not depend on the model's wire. Such fields are always refused, or exist only on
- * the client's wire. A field outside of the table is counted without its name, since the name is the client's text.
+ * Handles the fields that are always refused, and those that exist only on the client's wire. Their fate does not
+ * depend on the model's wire. A field that is not in the table is counted without its name, since the name is the
+ * client's text.
  */
 export function applyFieldTable(fields: Json, table: FieldTable, losses: Losses) {
   for (const field of Object.keys(fields)) {

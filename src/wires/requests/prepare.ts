@@ -132,7 +132,7 @@ function resolveFormat(
   return { format: nearest, line }
 }
 
-/** The output cap to send (R-MAX, ruling T17). */
+/** Returns the most output tokens to request from the upstream (R-MAX, ruling T17). */
 function capOutput(requested: number | undefined, model: Model, wireMin: number, losses: Losses): number {
   const lowered = Math.min(requested ?? model.outputTokensMax, model.outputTokensMax)
   const cap = Math.max(lowered, wireMin, model.profile.minOutput)

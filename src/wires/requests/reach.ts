@@ -102,7 +102,7 @@ function textAt(bytes: Buffer, at: number): string {
  */
 function holdsMember(bytes: Buffer, name: string, isMeant: (at: number) => boolean = () => true): boolean {
   const word = `"${name}"`
-  // The built-in search is fast here, since quotes are rare enough in a body.
+  // The built-in search for `word` is fast, because `word` begins with a quote and a body has few quotes.
   for (let at = bytes.indexOf(word); at >= 0; at = bytes.indexOf(word, at + 1)) {
     let end = at + word.length
     while (bytes[end]! <= 0x20) end++

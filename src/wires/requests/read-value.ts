@@ -87,7 +87,7 @@ export function readString(value: unknown, at: string): string {
   throw wrongType(at, 'a string')
 }
 
-/** Reads a string that may be a placeholder for a kept text. */
+/** Reads a text from a string, or from a placeholder that stands for a kept text. */
 export function readText(body: Body, value: unknown, at: string): Text {
   return body.text(value) ?? readString(value, at)
 }

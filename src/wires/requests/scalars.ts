@@ -16,7 +16,8 @@ const readers: Readonly<Record<ScalarRow['kind'], (value: unknown, at: string) =
 
 /**
  * Lists the scalars that models of a wire accept.
- * @param table the fields of the wire's clients @param further fields of models that no client of the wire has
+ * @param table the fields that clients of the wire can send
+ * @param further fields that models of the wire accept, but that its clients cannot send
  */
 export function scalarsOf(table: FieldTable, further: readonly FieldFacts[] = []): readonly ScalarRow[] {
   return [...table.values(), ...further].flatMap(({ scalar }) => scalar ?? [])
@@ -93,7 +94,7 @@ export function fateOf(facts: FieldFacts, client: ClientWire, { name, model }: F
   return fate
 }
 
-/** The part of a wire that determines which fields its models accept. */
+/** The part of a wire's description that shows which fields models of the wire accept. */
 type FieldTaker = {
   name: ModelWire
   model: {

@@ -165,8 +165,8 @@ export class ResponsesDecoder extends AnswerDecoder {
   }
 
   /**
-   * The item of an event that contains no item itself. If the item was never announced, the event's type decides its
-   * kind.
+   * Returns the item to which an event belongs, for events that do not contain the item. If the item was never
+   * announced, the type of the event decides its kind.
    */
   #itemAt(place: JsonObject, type: string): IncomingItem | undefined {
     const known = this.#items.find(place, type)

@@ -39,8 +39,8 @@ export function echoOf(echo: Record<string, unknown>): Record<string, unknown> {
 }
 
 /**
- * Completes a repeated tool, since strictly typed clients require its type and all four members of a function.
- * Missing members become null. A tool without a type was read as a function.
+ * Completes a tool of the request for the answer, which repeats the request's tools. Strictly typed clients require the
+ * tool's type and all four members of a function. Missing members become null. A tool without a type is a function.
  */
 function echoTool(tool: Record<string, unknown>): Record<string, unknown> {
   const type = tool['type'] ?? 'function'
@@ -59,8 +59,8 @@ function numberOf(value: unknown, otherwise: number): number {
 }
 
 /**
- * Returns an integer. A cap beyond 2^53 limits nothing, and strictly typed clients could not parse it, so it is
- * replaced.
+ * Returns the value if it is a safe integer, and else `otherwise`. A cap beyond 2^53 limits nothing, and strictly typed
+ * clients could not parse it.
  */
 function integerOf(value: unknown, otherwise: number | null): number | null {
   return Number.isSafeInteger(value) ? (value as number) : otherwise

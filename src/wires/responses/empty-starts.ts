@@ -42,7 +42,7 @@ function emptiedStart(event: JsonObject): { path: string[]; members: Map<string,
 type UnsaidContent = {
   index: unknown
   id: unknown
-  /** The item's list with the part that has the content. `place` is that part's index. Undefined for a call's input. */
+  /** The item's list whose part number `place` has the content. Both members are undefined for the input of a call. */
   list: 'content' | 'summary' | undefined
   place: number | undefined
   text: string
@@ -83,9 +83,9 @@ export class UnsaidContents {
   }
 
   /**
-   * Handles an event that follows a start whose content was removed.
+   * Handles a later event of an item. The content was removed from the item's start event.
    * @param frame the frame of a delta or of an end event
-   * @returns the frame; if its delta continues the content, the content is put before the delta
+   * @returns the frame. If its delta continues the content, the content is put before the delta
    */
   say(frame: RawFrame, parse: (data: string) => JsonPatch | undefined): RawFrame {
     const event = parseAnswer(decodeUtf8(dataOf(frame) ?? ''))

@@ -66,7 +66,10 @@ function encodeText({ format }: Prepared, scalars: unknown): unknown {
   return encoded || scalars ? { format: encoded, ...asObject(scalars) } : undefined
 }
 
-/** Encodes the ids of a user (R-WHO). `either` is used for the safety id if the model takes one, or else for `user`. */
+/**
+ * Encodes the ids of a user (R-WHO). `either` is the id from a wire that has only one id of a user. This id becomes
+ * the safety id if the model takes one, and otherwise `user`.
+ */
 function identity(request: InferenceRequest, profile: Profile): Record<string, unknown> {
   const { user, safetyId, either } = request.identity
   if (!profile.accepts.has('safety_identifier')) return { user: shortId(user ?? safetyId ?? either) }

@@ -68,5 +68,5 @@ export const responsesFields: FieldTable = fieldTable([
   refused('prompt', 'templates are stored at their vendor: send the text in instructions and input.'),
 ])
 
-/** The scalars that models of this wire accept. */
+/** The fields with a single value (scalars) that models of this wire accept. */
 export const responsesScalars = scalarsOf(responsesFields)

@@ -71,7 +71,10 @@ export class IncomingItem {
  * open, the item is unknown (ruling U7).
  */
 export class IncomingItems {
-  /** The items by type, in order of arrival. The terminal event has named the first `named` items of a type. */
+  /**
+   * The items by type, in order of arrival. `named` is the number of items of the type that the terminal event has
+   * named so far. These are the first items of the list.
+   */
   readonly #byType = new Map<string, { items: IncomingItem[]; named: number }>()
   readonly #open = new Set<IncomingItem>()
   readonly #byId = new Map<string, IncomingItem>()
@@ -116,7 +119,7 @@ export class IncomingItems {
     return found
   }
 
-  /** Whether a message had text, or a call exists. */
+  /** Whether the answer has a message with text, or a function call. */
   hasSpoken(): boolean {
     const messages = this.#byType.get('message')?.items ?? []
     const hasText = messages.some(({ told }) => [...told.values()].some(({ length }) => length > 0))
@@ -186,7 +189,8 @@ export class IncomingItems {
   }
 
   /**
-   * Finds the item by its ids. If several items share an id, the item at the given place counts, or else the last item.
+   * Finds the item of an event by its ids. If several items share an id, the item at the event's place is chosen. If
+   * that item does not have the id, the last item with the id is chosen.
    */
   #identified(place: JsonObject, type: string, item: JsonObject | undefined): IncomingItem | undefined {
     const ids = idsOf(place, item)

@@ -42,8 +42,8 @@ export class ItemTeller {
   }
 
   /**
-   * Reports the text at the start of a part. Later deltas continue the text, or the first of them repeats it (ruling
-   * Y4).
+   * Reports the text at the start of a part. The deltas that follow may continue this text. The first of them may also
+   * repeat it (ruling Y4).
    */
   writeStart(incoming: IncomingItem, kind: ItemKind, part: string, text: string) {
     if (text === '' || incoming.toldOf(kind).of(part) !== undefined) return
@@ -84,8 +84,8 @@ export class ItemTeller {
     const parts = incoming.toldOf(kind)
     const told = parts.of(part) ?? ''
     if (!whole || whole === told) return
-    // Some servers increase the place with every piece (ruling U7), or repeat the whole item in an event. Then all text
-    // reported for the item so far, under other places, may equal this text.
+    // Some servers give each piece of a text a new index (ruling U7). Others repeat the whole item in an event. In both
+    // cases this text may equal all pieces so far, which were reported under other indexes.
     if (told === '' && whole.length === parts.length && whole === parts.joined()) return
     if (whole.startsWith(told)) this.write(incoming, kind, part, whole.slice(told.length))
     else this.#narrator.fail(unreadable())
@@ -142,7 +142,9 @@ export class ItemTeller {
     incoming.lastPart = undefined
   }
 
-  /** Opens a call once its name is known, from its first event or its last. Its arguments wait until then. */
+  /**
+   * Opens a call once its name is known, which is at the call's first or last event. Until then, the arguments wait.
+   */
   #openCall(incoming: IncomingItem, item: JsonObject): boolean {
     const name = stringOf(item['name'])
     if (incoming.block !== undefined) return true

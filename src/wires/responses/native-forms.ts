@@ -5,8 +5,9 @@ import { objectsOf } from '../answers/read-answer.ts'
 import { isEnded } from './native-json.ts'
 
 /**
- * The names for each type of part. The first two are of its text events and their member with the text. The other two
- * are of its part events and their member with the part's index.
+ * For each type of part: four names.
+ * `text`: the events that bring the text. `member`: the member of these events that holds the text.
+ * `part`: the events that begin and end the part. `number`: the member of these events that holds the part's index.
  */
 const partEvents: Record<string, readonly [text: string, member: string, part: string, number: string]> = {
   output_text: ['output_text', 'text', 'content_part', 'content_index'],
