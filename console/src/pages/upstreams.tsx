@@ -27,9 +27,11 @@ export function Upstreams({ id }: { id: string | undefined }) {
   const onChange = useMemo(() => () => refresh('/upstreams'), [])
   useLive('upstream.state', onChange)
   useLive('reset', onChange)
+  const troubled = useTroubled(list)
   return (
     <Shown of={list} height={120} lines={3}>
-      {({ items }) => {
+      {(all) => {
+        const items = all.items.toSorted((a, b) => Number(troubled.has(nameOf(b))) - Number(troubled.has(nameOf(a))))
         const shown = id === undefined ? items : items.filter(({ upstream }) => upstream === id)
         if (shown.length === 0)
           return (
@@ -55,6 +57,22 @@ export function Upstreams({ id }: { id: string | undefined }) {
       }}
     </Shown>
   )
+}
+
+const nameOf = ({ upstream, model, account }: UpstreamState) => `${upstream} ${model} ${account}`
+
+/**
+ * Returns the services that need an operator when the page is opened, which are listed first. The set is kept until the
+ * page is left: a row must not move away from the focus when its button is pressed.
+ */
+function useTroubled({ data, atMs }: { data: Listed<UpstreamState> | undefined; atMs: number }): ReadonlySet<string> {
+  const kept = useMemo(() => ({ openedMs: Date.now(), atMs: 0, names: new Set<string>() }), [])
+  // The first data may be those of an earlier visit.
+  if (data && kept.atMs < kept.openedMs) {
+    const rows = data.items.filter(({ state, failing }) => failing || !['ready', 'off', 'disabled'].includes(state))
+    Object.assign(kept, { atMs, names: new Set(rows.map(nameOf)) })
+  }
+  return kept.names
 }
 
 /** Plots requests over time by upstream; for a single upstream, by how they ended. */

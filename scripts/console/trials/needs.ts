@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { until } from '../../../test/support/waiting.ts'
 import { findBarriers, openPage, settle, signIn, visit } from '../browser.ts'
 import { startRig } from '../rig.ts'
@@ -49,6 +52,46 @@ export const needTrials: readonly Trial[] = [
       }, 'nothing needs an operator')
       await view.close()
       await rig.close()
+    },
+  },
+  {
+    name: 'needs: the link of a refused upstream leads to a page on which the refused services are the first',
+    async run() {
+      const refusing = createServer((_, answer) => answer.writeHead(401).end('{}')).listen(0, '127.0.0.1')
+      await once(refusing, 'listening')
+      const port = (refusing.address() as AddressInfo).port
+      const more = Array.from({ length: 12 }, (_, at) => ({ id: `model-${at}`, wire: 'chat' }))
+      const rig = await startRig({
+        models: more.map((one) => ({ ...one, prices: { input: '1', cache_read: '1', cache_write: '1', output: '1' } })),
+        upstreamUrl: `http://127.0.0.1:${port}`,
+      })
+      const { key } = await rig.makeAccount('acme')
+      await rig.ask(key, 'model-9')
+      const view = await openPage(rig)
+      const { page } = view
+      await signIn(view, rig, rig.admin)
+      await until(async () => {
+        await visit(view, rig, '')
+        return (await page.locator('.needs >> text=is refused by its provider').count()) > 0
+      }, 'the refusal is listed')
+      await page.click('.needs >> text=is refused by its provider')
+      await settle(page)
+      const states = await page.locator('main tbody tr .state').allInnerTexts()
+      assert.deepEqual(
+        [...new Set(states)].map((state) => state.trim()),
+        ['left alone', 'ready'],
+      )
+      assert.deepEqual(
+        [states[0], states[1]].map((state) => state?.trim()),
+        ['left alone', 'left alone'],
+      )
+      assert.deepEqual(await findBarriers(view), [])
+      const retry = page.locator('main tbody tr button:text("Retry now")').first()
+      const { y, height } = (await retry.boundingBox())!
+      assert.ok(y + height <= page.viewportSize()!.height, `the button is at ${y}`)
+      await view.close()
+      await rig.close()
+      refusing.close()
     },
   },
 ]
