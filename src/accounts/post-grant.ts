@@ -35,7 +35,8 @@ export function postGrant(
       const { grant } = account.bounds
       const [month, before] = [monthOf(calendar, nowMs), monthOfGrant(account.lastGrant)]
       if (!grant || account.state !== 'active' || before >= month) return { writes: [], result: 'not_due' }
-      // The operator may have made grants lapse after the base was read. The base then lacks the spent amount.
+      // The base is the last grant, as it was read before this change. If grants have begun to lapse since then, the
+      // base lacks the spent amount.
       const isSummed = !grant.lapses || !base || base.throughSeq !== undefined
       if (account.lastGrant !== base?.reference || !isSummed) return { writes: [], result: 'again' }
       const { taken, spentNanos } = grants

@@ -73,7 +73,7 @@ export type StatementSums = {
   groups: readonly StatementGroup[]
 }
 
-/** A row of a statement. It sums all groups of entries that have the same names (`of`). */
+/** A row of a statement. It sums all groups of entries for which the row shows the same names. `of` has these names. */
 export type StatementLine = Pick<StatementGroup, 'amountNanos' | 'requests'> & {
   of: readonly string[]
   tokens: bigint[]

@@ -33,8 +33,8 @@ const fieldsBySource: Readonly<Record<string, readonly string[]>> = {
   SGLang: ['lora_path', 'bootstrap_*', '*_dp_rank', 'data_parallel_rank'],
   // github.com/BerriAI/litellm: all_litellm_params of litellm/types/utils.py, CredentialLiteLLMParams of
   // litellm/types/router.py, _BANNED_REQUEST_BODY_PARAMS of litellm/proxy/auth/auth_utils.py,
-  // docs.litellm.ai/docs/proxy/{clientside_auth,tag_routing}; `prompt_id`: a stored prompt may bring a model of its own
-  // (docs.litellm.ai/docs/proxy/prompt_management)
+  // docs.litellm.ai/docs/proxy/{clientside_auth,tag_routing}. A stored prompt (`prompt_id`) may name its own model
+  // (docs.litellm.ai/docs/proxy/prompt_management).
   LiteLLM: [
     ...['fallbacks', '*_fallbacks', '*_fallback_*', 'model_*', '*_model', '*_models', 'hf_model_name', 'prompt_id'],
     ...['tags', 'tag_regex', 'enable_tag_filtering', 'fastest_response', 'routing_strategy', '*_router_*'],

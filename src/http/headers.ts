@@ -121,7 +121,7 @@ const reasons: Readonly<Record<number, string>> = {
 /**
  * Makes the head of an answer, including the empty line at its end.
  * @param lines headers of the answer, each with its line end
- * @param connection the value of the `connection` header; after a line end, it may continue with further header lines
+ * @param connection the value of the `connection` header. Further headers may follow in it, each after a line end
  */
 export function answerHead(status: number, lines: string, connection: string): string {
   // An empty reason phrase is allowed (RFC 9112 4).

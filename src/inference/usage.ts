@@ -252,7 +252,7 @@ export function weighUsage(evidence: UsageEvidence): { usage: Usage; source: Usa
   }
 }
 
-/** Removes an input larger than the request can be, and zeros that mean "not counted" (C14). */
+/** Removes a number of input tokens that is too large for the request, and zeros that mean "not counted" (C14). */
 function believable({ report, isComplete, estimateOutput, bounds }: UsageEvidence, flags: string[]): UsageReport {
   const { inputTokens, cacheReadTokens = 0, cacheWriteTokens = 0, outputTokens } = report
   const inputAll = (inputTokens ?? 0) + cacheReadTokens + cacheWriteTokens

@@ -33,7 +33,7 @@ export interface CloudCredential {
   renew(date: string | undefined): void
   /**
    * Asks the provider for the identity of the credential.
-   * @returns the identity that is known already if the provider does not answer
+   * @returns the answered identity; if the provider does not answer, the identity that is known from before
    */
   identify(): Promise<string>
 }

@@ -16,7 +16,10 @@ export type SpendRow = Spend & {
   personIds: readonly string[]
 }
 
-/** A row that is read again at the end. @property tailNanos what entries after the verified ones add to the row */
+/**
+ * A row as it is read again after all entries were verified.
+ * @property tailNanos the sum that entries posted since then have added to the row
+ */
 export type SpendEnd = Spend & { scope: string; tailNanos: bigint }
 
 /**

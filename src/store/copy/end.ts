@@ -81,8 +81,8 @@ export type HeldSource = {
   /** A sentence about spooled debits that were posted to the store; undefined if there were none. */
   readonly spooled: string | undefined
   /**
-   * Fixes a last moment for the source, and returns it in Unix milliseconds. Entries up to this moment are in the head
-   * (digest of all entries). All later entries get a later time (ruling C15).
+   * Chooses the last moment of the source, and returns it in Unix milliseconds. The head (a digest of the ledger)
+   * covers all entries up to this moment. All later entries get a later time (ruling C15).
    */
   fixMoment(): Promise<number>
   /** Marks the store as moved, so that it refuses servers and operators. The mark is durable when `hold` resolves. */

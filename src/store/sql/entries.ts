@@ -160,8 +160,8 @@ export function* eachSlice(
 }
 
 /**
- * Returns the slice of the entries after a place, where a page begins. Without an account, slices are cut by time. Such
- * a slice can repeat entries of the previous page with the same time. The query of the page skips them.
+ * Returns the slice of the entries of the page that begins after a place. Without an account, slices are cut by time.
+ * Such a slice can repeat entries of the previous page with the same time. The query of the page skips these entries.
  */
 function startAfter(column: Slice['column'], first: Direction, { postedMs, seq }: EntryPlace): Partial<Slice> {
   if (column === 'seq') return first === 'newest' ? { through: BigInt(seq - 1) } : { after: BigInt(seq) }

@@ -15,7 +15,7 @@ const counts = {
 
 /**
  * Counts rows whose kind or columns the second release does not know.
- * @param oldest a SELECT of the oldest schema version that may use the store
+ * @param oldest a SELECT that returns a schema version. Releases with an older version must not use the store
  * @param secondRelease the schema version of the second release
  */
 export function* readNewer(dialect: Dialect, oldest: string, secondRelease: number): StoreStep<NewerContent> {

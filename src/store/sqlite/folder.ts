@@ -14,7 +14,7 @@ export type FolderOptions = {
   everyMs: number
 }
 
-/** After each piece of work, the thread serves debits for this many times the duration of that work. */
+/** After each piece of work, the thread only serves debits. It does so for three times the duration of the work. */
 const idleShare = 3
 
 /** The time between two searches for figures that are no longer kept, in ms. */

@@ -63,9 +63,9 @@ export function mayHideReasoning(
 }
 
 /**
- * The request fields, and the paths below each (`''` is the field itself), where servers look for a wish to reason. The
- * fields are those of the three wires, of OpenRouter, Qwen and Gemini's chat endpoint, and of the templates of vLLM and
- * SGLang. A client that asks to see reasoning also wishes for reasoning (TS11).
+ * The request fields by which clients ask for reasoning, and the paths below each field. The path `''` is the field
+ * itself. The fields are those of the three wires, of OpenRouter, Qwen and Gemini's chat endpoint, and of the templates
+ * of vLLM and SGLang. A client that asks to see reasoning also asks for reasoning (TS11).
  */
 const wishPlaces: Readonly<Record<string, readonly string[]>> = {
   reasoning_effort: [''],
