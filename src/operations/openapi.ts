@@ -297,11 +297,12 @@ function successOf(one: Operation): Described['responses'] {
           items: { type: 'string' },
           description: 'On the last page: months whose entries were moved into files and would follow here.',
         },
-        unbilled_since: {
-          type: 'string',
-          description:
-            'On the last page of requests: those without a bill are listed only if they ended since this time.',
-        },
+        ...(one.path.endsWith('/requests') && {
+          unbilled_since: {
+            type: 'string',
+            description: 'On the last page: requests without a bill are listed only if they ended since this time.',
+          },
+        }),
       },
       required: ['items', 'next'],
     }
