@@ -22,7 +22,10 @@ type Props<Row> = {
   error?: string | undefined
 }
 
-/** A field that finds one of any number of objects by its name. Typing searches; arrow keys and Enter choose. */
+/**
+ * A field that finds one of any number of objects by its name. Typing searches; arrow keys and Enter choose. Leaving the
+ * field chooses the object whose name or id is exactly the text, if there is only one.
+ */
 export function Pick<Row>(props: Props<Row>) {
   const { label, hidesLabel, shown, pathOf, choiceOf, onPick, error } = props
   const id = useId()
@@ -31,6 +34,8 @@ export function Pick<Row>(props: Props<Row>) {
   const [at, setAt] = useState(-1)
   // Whether Enter was pressed before the choices were loaded.
   const [isAwaited, setAwaited] = useState(false)
+  // Whether the field was left with a text.
+  const [isLeft, setLeft] = useState(false)
   const asked = useSettled(withoutSecrets((text ?? '').trim()).slice(0, 100))
   const found = useLoad<Listed<Row>>(isOpen ? pathOf(asked) : undefined)
   const choices = isOpen ? (found.data?.items ?? []).map(choiceOf) : []
@@ -40,10 +45,17 @@ export function Pick<Row>(props: Props<Row>) {
     setAwaited(false)
     if (choices[at]) pick(choices[at])
   }, [isAwaited, isFound])
+  useEffect(() => {
+    if (!isLeft || (!isFound && !found.refusal)) return
+    const same = choices.filter(({ id, name }) => name === asked || id === asked)
+    if (isFound && same.length === 1) pick(same[0])
+    else close()
+  }, [isLeft, isFound, found.refusal])
   useEffect(() => document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: 'nearest' }), [at])
   const close = () => {
     setOpen(false)
     setAwaited(false)
+    setLeft(false)
     setText(undefined)
     setAt(-1)
   }
@@ -74,7 +86,10 @@ export function Pick<Row>(props: Props<Row>) {
         autocomplete="off"
         spellcheck={false}
         value={text ?? shown}
-        onFocus={(event) => event.currentTarget.select()}
+        onFocus={(event) => {
+          setLeft(false)
+          event.currentTarget.select()
+        }}
         onClick={() => setOpen(true)}
         onInput={(event) => {
           setText(event.currentTarget.value)
@@ -82,6 +97,7 @@ export function Pick<Row>(props: Props<Row>) {
         }}
         onBlur={() => {
           if (text === '' && shown !== '') pick(undefined)
+          else if (isOpen && text?.trim()) setLeft(true)
           else close()
         }}
         onKeyDown={(event) => {
@@ -101,7 +117,8 @@ export function Pick<Row>(props: Props<Row>) {
       {isOpen && (
         <div class="pick-list">
           {choices.length > 0 && (
-            <div role="listbox" id={`${id}-list`} aria-label={label}>
+            // Tab would stop at a list that scrolls, and the focus would be lost with the list.
+            <div role="listbox" id={`${id}-list`} aria-label={label} tabIndex={-1}>
               {choices.map((choice, index) => (
                 // biome-ignore lint/a11y/useKeyWithClickEvents: keys are the field's
                 // biome-ignore lint/a11y/useFocusableInteractive: the field keeps the focus
