@@ -73,6 +73,8 @@ test('U1 U5 explain shows both attempts of a failover, with account, reason, sta
     request_id: id,
     account: { id: gateway.store.findAccount('tester').id, name: 'tester' },
     key: { id: gateway.store.listKeys('tester')[0]!.id, prefix: gateway.key.slice(0, 15) },
+    key_name: null,
+    person_name: null,
     ...{ person: null, labels: null },
     model: 'native-chat',
     alias: null,
