@@ -5,6 +5,7 @@ import { findDoubt, readAmount } from '../../console/src/pure/amount.ts'
 import { findKeyFaults } from '../../console/src/pure/first-key.ts'
 import { checkLabel } from '../../src/accounts/book-rules.ts'
 import { parseBudget } from '../../src/accounts/budget.ts'
+import { characters } from '../support/characters.ts'
 
 const isRefused = (check: () => void): boolean => {
   try {
@@ -35,7 +36,7 @@ test('CON-2 the form of a new account refuses the labels and budgets of its key 
     }),
   )
   const label = fc.oneof(
-    fc.string({ unit: 'binary', maxLength: 120 }),
+    fc.string({ unit: characters, maxLength: 120 }),
     fc.constantFrom('sk-tri-', 'tri-op-', 'tri-at-', 'tri-rt-', 'tri-', 'x'.repeat(100), 'x'.repeat(101)),
   )
   fc.assert(

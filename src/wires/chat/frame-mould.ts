@@ -138,7 +138,7 @@ export class FrameMould {
   /** Whether a frame has no counters and exactly one text, and the client sees this text. */
   readonly #hasOneText: boolean
   /** The bytes around the text of the last frame that fitted. Set only if frames have one text and no counters. */
-  #around: Around | undefined
+  #around: TextSurroundings | undefined
   /** The number of frames that differed from the frame before them in other values than their text. */
   #others = 0
 
@@ -208,7 +208,7 @@ export class FrameMould {
   }
 
   /** Returns the text for the client if the frame differs from the last one only in its text. Undefined otherwise. */
-  #fillText({ lead, tail, shownLead, shownTail }: Around, piece: string, from: number): string | undefined {
+  #fillText({ lead, tail, shownLead, shownTail }: TextSurroundings, piece: string, from: number): string | undefined {
     const start = from + lead.length
     if (piece.slice(from, start) !== lead) return undefined
     const end = piece.indexOf('"', start)
@@ -272,7 +272,7 @@ export class FrameMould {
 const othersMax = 8
 
 /** The bytes before and after the text of a frame, as received and as shown to the client. */
-type Around = { lead: string; tail: string; shownLead: string; shownTail: string }
+type TextSurroundings = { lead: string; tail: string; shownLead: string; shownTail: string }
 
 /**
  * Whether the counters at this position differ from `before` only in digits, and not all digits are 0. No known member
