@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { findBarriers, openPage, settle, signedIn, signIn, visit } from '../browser.ts'
+import { until } from '../../../test/support/waiting.ts'
+import { findBarriers, openPage, settle, signedIn, signIn, tableOver, visit } from '../browser.ts'
 import { pagesOf } from '../pages.ts'
 import { startRig } from '../rig.ts'
 import type { Trial } from '../trials.ts'
@@ -157,6 +158,13 @@ export const roleTrials: readonly Trial[] = [
       assert.deepEqual(await save(), ['by-key.csv', 'account', 'acme', 'globex AG', 'total'])
       await visit(view, rig, 'finance?by=key&account=globex+AG')
       assert.deepEqual(await save(), ['account-globex-AG-by-key.csv', 'account', 'globex AG', 'total'])
+      const { id } = await rig.makeAccount('initech', '90000')
+      const long = await rig.books.createKey(id, { label: 'continuous integration of the northern office' })
+      await until(async () => (await rig.ask(long.key, 'dear')) === 200)
+      await page.setViewportSize({ width: 390, height: 844 })
+      await visit(view, rig, 'finance?by=key')
+      await page.waitForSelector('text=continuous')
+      assert.equal(await page.evaluate(tableOver), 0, 'no column is cut off on a phone')
     }),
   },
   {
