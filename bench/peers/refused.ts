@@ -6,7 +6,7 @@ export const refused: readonly { name: string; why: string }[] = [
   },
   {
     name: 'agentgateway (Rust)',
-    why: 'crates.io does not have it, and the PyPI package with this name is a different program.',
+    why: 'it is not published as a crate, and the PyPI package with this name is a different program.',
   },
   { name: 'new-api (Go)', why: 'the Go module proxy refuses both of its module paths (403).' },
   { name: 'one-api (Go)', why: 'the Go module proxy refuses `github.com/songquanpeng/one-api` (403).' },
