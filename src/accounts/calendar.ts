@@ -218,10 +218,10 @@ function floorTo(ms: number, unitMs: number): number {
 /**
  * Finds the first moment at which `isSo` is true.
  * @param before a moment at which `isSo` is false
- * @param behind a later moment at which `isSo` is true
+ * @param after a later moment at which `isSo` is true
  */
-function firstWhere(before: number, behind: number, isSo: (ms: number) => boolean): number {
-  let [no, yes] = [before, behind]
+function firstWhere(before: number, after: number, isSo: (ms: number) => boolean): number {
+  let [no, yes] = [before, after]
   while (yes - no > 1) {
     const middle = Math.floor((no + yes) / 2)
     if (isSo(middle)) yes = middle

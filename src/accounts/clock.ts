@@ -7,7 +7,7 @@ import { formatTime } from './calendar.ts'
  * clock only runs forward, also while the machine is suspended.
  */
 
-/** The most that the wall clock may differ from the steady clock, or lag behind the newest entry, in ms. */
+/** The most that the wall clock may differ from the steady clock, or be earlier than the newest entry, in ms. */
 export const apartMaxMs = 3_600_000
 /**
  * A starting server or command accepts its clock if the newest entry or confirmation is at most this old, in ms.

@@ -82,8 +82,8 @@ export function showProxy({ url }: EgressProxy): string {
 }
 
 /**
- * Whether the proxy itself sent an error response, and not the server behind it (N-F4). If the target of a request is a
- * whole URL, the proxy and the server can both report an unknown host or wrong credentials. A proxy adds itself to
+ * Whether the proxy itself sent an error response, and not the server that it asked (N-F4). If the target of a request
+ * is a whole URL, the proxy and the server can both report an unknown host or wrong credentials. A proxy adds itself to
  * `via` of responses that it forwards (RFC 9110 §7.6.3). The proxy's own responses are HTML, while models send JSON.
  * @param header returns a header by its lower-case name
  */

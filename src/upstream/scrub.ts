@@ -133,7 +133,7 @@ const colon = 'Exception - '
 const addition = /\nmodel=|\n\nLiteLLM: |\. Received Model Group=/
 
 /**
- * Returns the text of the server behind a proxy (LiteLLM), if the proxy's text contains that text. The proxy's text
+ * Returns the text of the server that a proxy (LiteLLM) asked, if the proxy's text contains that text. The proxy's text
  * could not be shown, because it names the proxy and the proxy's provider. Any other text is returned unchanged.
  */
 function unwrap(text: string): string {
