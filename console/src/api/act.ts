@@ -1,5 +1,5 @@
 import { findDoubt, readAmount } from '../pure/amount.ts'
-import { ask, Refusal, type Told } from './ask.ts'
+import { ask, refuseFields, type Told } from './ask.ts'
 
 /** Makes an `Idempotency-Key` for a form that was opened. A creation that is sent twice with it happens once. */
 export function newOnce(): string {
@@ -44,7 +44,7 @@ function withAmounts(body: Record<string, unknown>): Record<string, unknown> {
     const parts = name === 'warn' ? String(value).split(',') : [String(value)]
     return parts.flatMap((part) => findDoubt(part) ?? []).map((detail) => ({ pointer: `/${name}`, detail }))
   })
-  if (errors[0]) throw new Refusal(400, { detail: errors[0].detail, errors })
+  refuseFields(errors)
   const read = typed.filter(([name]) => name !== 'warn').map(([name, value]) => [name, readAmount(String(value))])
   return { ...body, ...Object.fromEntries(read) }
 }

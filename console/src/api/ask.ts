@@ -33,6 +33,11 @@ export class Refusal extends Error {
   }
 }
 
+/** @throws Refusal if the console itself finds fields wrong, as the API would refuse them */
+export function refuseFields(errors: ProblemBody['errors']): void {
+  if (errors[0]) throw new Refusal(400, { detail: errors[0].detail, errors })
+}
+
 type ProblemBody = {
   type: string
   title: string

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { create, newOnce } from '../api/act.ts'
-import { Refusal } from '../api/ask.ts'
+import { refuseFields } from '../api/ask.ts'
 import { refresh } from '../api/load.ts'
 import { go, pageHref } from '../location.ts'
 import { findKeyFaults } from '../pure/first-key.ts'
@@ -77,8 +77,7 @@ export function NewAccount({ close }: { close(): void }) {
   )
 
   async function make(): Promise<void> {
-    const errors = findKeyFaults(said)
-    if (errors[0]) throw new Refusal(400, { detail: errors[0].detail, errors })
+    refuseFields(findKeyFaults(said))
     const { id } = account ?? (await makeAccount())
     const { label, budget } = said
     const path = `/accounts/${encodeURIComponent(id)}/keys`
