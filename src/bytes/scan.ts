@@ -138,11 +138,12 @@ const notedEndings = ['mcp', 'shell', 'computer'] as const
 export type NotedWord = (typeof notedWords)[number]
 export type NotedEnding = (typeof notedEndings)[number]
 /**
- * A fact that the scan notes about the strings of a body. A fact is a whole string, the ending of a string, or
- * `escaped letter`. The last means that a printable ASCII character is needlessly written as a six-character escape.
+ * A fact that the scan notes about the strings of a body. A fact is a whole string, the ending of a string,
+ * `data:…` or `escaped letter`. `data:…` means that a string begins with the scheme of data URLs in any case, without
+ * escapes. `escaped letter` means that a printable ASCII character is needlessly written as a six-character escape.
  * Characters that some writers escape for HTML, such as `<`, do not count.
  */
-export type Note = NotedWord | `…${NotedEnding}` | 'escaped letter'
+export type Note = NotedWord | `…${NotedEnding}` | 'data:…' | 'escaped letter'
 
 /** Explains why a text is rejected. The message is our own, because a parser's message would quote the input. */
 export class JsonError extends Error {}
@@ -226,7 +227,7 @@ type ScanExports = {
   [Name in
     | ('noObject' | 'tooDeep' | 'depthMax' | 'tooManyTokens' | 'tooManyMembers')
     | ('innerMember' | 'memberWithInner' | 'found' | 'recordNumbers')
-    | ('endingsBit' | 'escapedLetterBit' | 'wantsContainer' | 'wantsText')
+    | ('endingsBit' | 'escapedLetterBit' | 'dataUrlBit' | 'wantsContainer' | 'wantsText')
     | ('wantedAt' | 'tokenAt' | 'insideAt' | 'wordsAt' | 'endingsAt' | 'slotBytes' | 'textAt')]: Constant
 } & {
   memory: Memory
@@ -274,7 +275,7 @@ class Scanner {
 
   constructor() {
     this.#exports = startScan()
-    const { memory, prepare, textAt, wordsAt, endingsAt, endingsBit, escapedLetterBit } = this.#exports
+    const { memory, prepare, textAt, wordsAt, endingsAt, endingsBit, escapedLetterBit, dataUrlBit } = this.#exports
     const { innerMember, memberWithInner, found, recordNumbers } = this.#exports
     this.#memory = Buffer.from(memory.buffer)
     this.#textAt = textAt.value
@@ -288,6 +289,7 @@ class Scanner {
       ...notedWords.map((word, i) => [i, word] as const),
       ...notedEndings.map((ending, i) => [endingsBit.value + i, `…${ending}`] as const),
       [escapedLetterBit.value, 'escaped letter'],
+      [dataUrlBit.value, 'data:…'],
     ])
     this.#writeSlots(wordsAt.value, notedWords)
     this.#writeSlots(endingsAt.value, notedEndings)

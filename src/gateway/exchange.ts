@@ -248,7 +248,7 @@ export function exchangeNatively({ gateway, call, model, body, scopedKey, implic
   const adapted = native.adaptRequest(body, model, { scopedKey, implicitKey, isOurSeal, nowMs })
   const { body: bytes, stream, service, outputTokensCap, choices, mayHideReasoning } = adapted
   const { headersFor, betas, losses } = upstreamHeaders(call, model)
-  const inputTokensEstimate = estimateBytesTokens(body.bytes)
+  const inputTokensEstimate = estimateBytesTokens(body.bytes, body.mayHoldDataUrl)
   const createdSeconds = Math.floor(nowMs / 1000)
   const head = { requestId: call.requestId, model, createdSeconds, inputTokensEstimate }
   const { openStream, openFold, readWhole } = answering(native, head)
@@ -268,7 +268,7 @@ export function exchangeNatively({ gateway, call, model, body, scopedKey, implic
     losses: losses.length > 0 ? [...adapted.losses, ...losses] : adapted.losses,
     inputTokensEstimate,
     cacheWrites: cacheWritesOf(model, body, isMarked(model, body, bytes), body.hasEscapedLetters),
-    bounds: adapted.isSelfContained ? boundsOf(bytes, inputTokensEstimate) : unbounded,
+    bounds: adapted.isSelfContained ? boundsOf(bytes, inputTokensEstimate, body.mayHoldDataUrl) : unbounded,
     readRefusal: decodeRefusal,
   })
 }
@@ -323,7 +323,7 @@ export function translate({ gateway, call, accountId, model, body, scopedKey, im
   const { request, service } = withTier(decoded, call.wire, model, gateway.nowMs())
   const encoded = source.encodeRequest(request, model)
   const { isShown, wantsSealed } = request.reasoning
-  const inputTokensEstimate = estimateBytesTokens(body.bytes)
+  const inputTokensEstimate = estimateBytesTokens(body.bytes, body.mayHoldDataUrl)
   const seals = wantsSealed && source.signsReasoning
   const head: AnswerHead = {
     requestId: call.requestId,
@@ -361,7 +361,7 @@ export function translate({ gateway, call, accountId, model, body, scopedKey, im
     stream: request.stream,
     asksForStream: request.stream || model.profile.preferStream,
     choices: 1,
-    bounds: boundsOf(bytes, inputTokensEstimate),
+    bounds: boundsOf(bytes, inputTokensEstimate, body.mayHoldDataUrl),
     inputTokensEstimate,
     cacheWrites: cacheWritesOf(model, body, () => hasMarks, false),
     openStream: () => new TranslatedStream(plan, client, head),

@@ -223,7 +223,7 @@ export function readRequest(reading: ReadRequestParts, bytes: Buffer): ReadReque
     // A rehearsal has no `openDigest`, because nothing about a rehearsal is remembered.
     const isAlike =
       scopedKey === undefined && gateway.openDigest && chain.entries.some(({ affinity }) => affinity === 'alike')
-    const likeness = isAlike ? likenessOf(estimateBytesTokens(body.bytes)) : undefined
+    const likeness = isAlike ? likenessOf(estimateBytesTokens(body.bytes, body.mayHoldDataUrl)) : undefined
     const conversation = scopedKey ?? likeness?.opener
     const estimate = (model: Model, { exchange }: UpstreamRequests) => holdOf(config, model, exchange, record)
     const lefts = [bounds, reading.personBounds].flatMap((one) =>

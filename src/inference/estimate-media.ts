@@ -46,13 +46,14 @@ export function estimateMediaTokens(head: string, chars: number): number | undef
  * Whether a body contains images, documents, audio or video in base64. They may be in a data URL, in a source of type
  * base64, or in the data of a file. Media can cost far more tokens than their bytes suggest. A PDF of 5 KB can be 180,000 tokens. An
  * image of 300 bytes can be 8,500 tokens, because gpt-4o-mini counts each of its tiles as 5,667.
+ * @param mayHoldDataUrl false if no string of the body is a data URL; then none without base64 is looked for
  */
-export function holdsMedia(body: Buffer): boolean {
+export function holdsMedia(body: Buffer, mayHoldDataUrl = true): boolean {
   for (const at of placesOf(body, '64')) {
     const isWord = (body[at - 1]! | 0x20) === 0x65
     if (isWord && /;\s*base64\s*[;,]|"base64"/i.test(body.toString('latin1', at - 9, at + 7))) return true
   }
-  return holdsWord(body, 'file_data') || findPlainMedia(body).length > 0
+  return holdsWord(body, 'file_data') || (mayHoldDataUrl && findPlainMedia(body).length > 0)
 }
 
 /**

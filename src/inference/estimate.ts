@@ -332,13 +332,16 @@ class Scales {
 
 let scales: Scales | undefined
 
-/** Estimates the tokens of a piece of JSON text in UTF-8. Deterministic; takes one pass at most. */
-export function estimateBytesTokens(bytes: Uint8Array, start = 0, end: number = bytes.length): number {
+/**
+ * Estimates the tokens of a JSON text in UTF-8. Deterministic; takes one pass at most.
+ * @param mayHoldDataUrl false if no string of the text is a data URL; then none is looked for
+ */
+export function estimateBytesTokens(bytes: Uint8Array, mayHoldDataUrl = true): number {
   scales ??= new Scales()
-  const body = Buffer.from(bytes.buffer, bytes.byteOffset + start, Math.max(0, end - start))
+  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   let [at, tokens] = [0, 0]
   // In a small body, pictures are counted as text, which is quicker. The count as pictures would not be smaller.
-  for (const media of body.length > wholeBytes ? findPlainMedia(body) : []) {
+  for (const media of mayHoldDataUrl && body.length > wholeBytes ? findPlainMedia(body) : []) {
     tokens += scales.estimate(body.subarray(at, media.start)) + media.tokens
     at = media.end
   }

@@ -184,9 +184,10 @@ export type UsageBounds = {
 /**
  * The bounds of a request whose input is only its body, as sent to the model (ruling C14). The tokens of an image or
  * document in the body are unknown to us.
+ * @param mayHoldDataUrl false if no string of the body is a data URL
  */
-export function boundsOf(body: Buffer, inputTokensEstimate: number): UsageBounds {
-  const inputTokensMax = holdsMedia(body)
+export function boundsOf(body: Buffer, inputTokensEstimate: number, mayHoldDataUrl = true): UsageBounds {
+  const inputTokensMax = holdsMedia(body, mayHoldDataUrl)
     ? Number.POSITIVE_INFINITY
     : Math.max(body.length, 4 * inputTokensEstimate, 4_000)
   return { inputTokensMax, isOutputCapped: true }

@@ -10,6 +10,7 @@ import {
   outlineOf,
   scanObject,
 } from '../../src/bytes/scan.ts'
+import { findPlainMedia } from '../../src/inference/estimate-media.ts'
 import { runsUpTo } from '../support/runs.ts'
 
 // biome-ignore format: cases in rows
@@ -253,6 +254,26 @@ test('C14 a scan notes escaped ASCII letters, digits and signs, except those tha
       assert.deepEqual([...notes], isTelling ? ['escaped letter'] : [], hex)
     }
   }
+})
+
+test('C2 C14 a scan notes every string that the estimate may count as a data URL', () => {
+  const noted = (text: string) => {
+    const notes = new Set<Note>()
+    scanObject(Buffer.from(text), undefined, { notes })
+    return notes.has('data:…')
+  }
+  for (const text of ['{"data:a":1}', '{"a":["dAtA:image/svg+xml,%3C"]}', '{"a":{"b":"DATA:,"}}'])
+    assert.ok(noted(text), text)
+  for (const text of ['{"a":"data"}', '{"a":"a data:image/gif,%20"}', '{"data":"x"}', '{"a":"dat","b":":"}'])
+    assert.ok(!noted(text), text)
+  const piece = fc.constantFrom('data:image/svg+xml,%3C', 'DATA:IMAGE/gif,%20', 'data:', 'x', '\\"', '"', ':', ',', 'é')
+  const said = fc.array(piece, { maxLength: 8 }).map((pieces) => pieces.join(''))
+  fc.assert(
+    fc.property(fc.dictionary(said, fc.oneof(said, fc.array(said), fc.jsonValue()), { minKeys: 1 }), (value) => {
+      const text = JSON.stringify(value)
+      if (findPlainMedia(Buffer.from(text)).length > 0) assert.ok(noted(text), text)
+    }),
+  )
 })
 
 test('B25 F-C33 the remains of an earlier, longer text are not read after a shorter one', () => {

@@ -63,6 +63,14 @@ export class ClientBody {
     return this.#notes.has('escaped letter')
   }
 
+  /**
+   * Whether a string of this body may be a data URL. A body that is translated from this one can only have such a string
+   * if this one may.
+   */
+  get mayHoldDataUrl(): boolean {
+    return this.#notes.has('data:…') || this.hasEscapedLetters
+  }
+
   /** Whether the body contains this word as a whole string, key or value, written without escapes. */
   holdsString(word: NotedWord): boolean {
     return this.#notes.has(word)
