@@ -26,6 +26,9 @@ import { dialect, entryIdOf, newEntryId, run } from './run.ts'
 import { SpendWindows } from './spend-windows.ts'
 import { codeOf } from './trouble.ts'
 
+/** The SQLSTATE of PostgreSQL for a second row with the same key. */
+const uniqueViolation = '23505'
+
 /** The functions of the database that must be installed before the functions of this file are called. */
 export const postFunctions = [post]
 
@@ -212,7 +215,7 @@ async function postNew(
     try {
       return await postTo(database, entries, priced, windows, known)
     } catch (error) {
-      if (codeOf(error) !== postedAlready) throw error
+      if (codeOf(error) !== postedAlready && codeOf(error) !== uniqueViolation) throw error
       const ids = await readKnown(
         database,
         entries.map(({ id }) => id),
