@@ -136,7 +136,7 @@ function changesOf(node: AnyNode, parent: AnyNode | undefined, code: string): Fo
       break
     case 'UnaryExpression':
       if (node.operator === '!') change('negation', text(node.argument))
-      if (node.operator === '-') change('sign', `+${text(node.argument)}`)
+      if (node.operator === '-') change('sign', text(node.argument))
       break
     case 'Literal':
       if (isFixed(node, parent)) break
@@ -202,6 +202,7 @@ function isFixed(node: AnyNode, parent: AnyNode | undefined): boolean {
     case 'ExportNamedDeclaration':
     case 'ExportAllDeclaration':
     case 'ImportExpression':
+    case 'ImportAttribute':
       return true
     case 'ExpressionStatement':
       return true
