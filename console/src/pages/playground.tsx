@@ -5,7 +5,7 @@ import { isDemo } from '../demo.ts'
 import { pageHref, place, setQuery } from '../location.ts'
 import type { ToolCall } from '../pure/answer.ts'
 import { curlOf } from '../pure/curl.ts'
-import { type ClientWire, clientWireNames, questionBody, spread } from '../pure/wires.ts'
+import { type ClientWire, clientWireNames, findWire, questionBody, spread } from '../pure/wires.ts'
 import { isAdmin, isOwner, me } from '../session.ts'
 import type { Account, Explanation, Listed, ModelRow, OwnModel, Setup } from '../shapes.ts'
 import { recall, remember } from '../store.ts'
@@ -108,7 +108,7 @@ function OperatorsComposer({ only, play, ...props }: OperatorsProps) {
 
 type ComposerProps = RunProps & {
   /** An owner does not see which wire a model speaks. */
-  models: readonly { id: string; wire?: ClientWire }[]
+  models: readonly { id: string; wire?: string }[]
   payer: ReturnType<typeof usePayer> | 'self'
   /** @returns false if no account was chosen to pay yet */
   send(wire: ClientWire, body: string): boolean | void
@@ -122,8 +122,7 @@ type Draft = { question: string; isStream: boolean; own: string | undefined; mod
 function Composer({ models, payer, send, stop, isRunning }: ComposerProps) {
   const { query } = place.value
   const model = query['model'] ?? models[0]?.id ?? ''
-  const wire =
-    clientWireNames.find((one) => one === query['wire']) ?? models.find(({ id }) => id === model)?.wire ?? 'messages'
+  const wire = findWire(query['wire']) ?? findWire(models.find(({ id }) => id === model)?.wire) ?? 'messages'
   const [draft, change] = useDraft<Draft>(
     'playground',
     { question: 'Say hello in three languages.', isStream: true, own: undefined, model, wire },

@@ -3,6 +3,11 @@
 export const clientWireNames = ['messages', 'chat', 'responses'] as const
 export type ClientWire = (typeof clientWireNames)[number]
 
+/** Returns the wire of this name. Undefined if no client uses such a wire: it may be a wire that only models use. */
+export function findWire(name: string | undefined): ClientWire | undefined {
+  return clientWireNames.find((wire) => wire === name)
+}
+
 /** The path of a request, below the address of the gateway. */
 export const wirePaths: Readonly<Record<ClientWire, string>> = {
   messages: '/v1/messages',
