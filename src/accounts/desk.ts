@@ -7,12 +7,15 @@ import type { KeyBounds } from './key-bounds.ts'
  */
 
 /** A key or a person with limits of its own (rulings R15, Y20). */
-export type KeyScope = Pick<KeyBounds, 'requestsPerMinute'> & {
+export type KeyScope = Omit<KeyBounds, 'budget' | NotAsked> & {
   /** The id under which the limits are counted: the id of the person, or of the first key in a line of rotated keys. */
   id: string
   /** The most that may be spent in one window of the budget. The store determines the current window. */
   budgetNanos: bigint | undefined
 }
+
+/** Bounds that no store judges. A new bound of a key is sent to the store unless it is listed here. */
+type NotAsked = 'models' | 'person' | 'labels' | 'mayChoose' | 'externalId' | 'metadata'
 
 export type DeskQuestion = {
   id: number

@@ -223,7 +223,7 @@ export class RemoteAdmission {
         const full = verdict === 'key_rate' ? key?.window : theirs?.window
         return { refused: { ok: false, why: verdict, retryAfterSeconds: secondsOf(full?.endsInMs ?? 0) } }
       }
-      default:
+      case 'silent':
         throw new Error(`no answer of a store that has one: ${verdict}`)
     }
   }

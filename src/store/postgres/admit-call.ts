@@ -1,5 +1,5 @@
 import type { BudgetLeft, DeskAnswer, DeskVerdict, KeyFigures, KeyScope, PlaceTaken } from '../../accounts/desk.ts'
-import { verdicts } from './admit.ts'
+import { verdictCodes } from './admit.ts'
 import { type AccountShares, countOf, giveBack, isDirty, keyOf, type OpenAsk, type Share } from './shares.ts'
 
 /** An account, a key or a person that a call of `admit` checks. A `limit` or `budget` of `''` means none. */
@@ -7,6 +7,10 @@ type Scope = { share: Share; limit: number | ''; budget: bigint | ''; isKey: boo
 
 /** The fields of an ask (a question whether to admit a request) that name a limited key or person. */
 const narrow = ['key', 'person'] as const satisfies (keyof OpenAsk)[]
+
+const verdictOf = new Map(
+  Object.entries(verdictCodes).map(([verdict, code]) => [code as string, verdict as DeskVerdict]),
+)
 
 /** The parameters of one call of `admit`, and the reader of its answer. */
 type AdmitCall = {
@@ -118,7 +122,7 @@ function readAnswer(
   const byId = new Map(accounts.map((account) => [account.own.scope, account]))
   const answers: DeskAnswer[] = []
   for (const [index, ask] of asks.entries()) {
-    const verdict = verdicts[judged[index] as keyof typeof verdicts]
+    const verdict = verdictOf.get(judged[index]!)!
     const { own } = byId.get(ask.accountId)!
     const scopeOf = (scope: KeyScope | undefined) => scope && scopes[placeOf.get(scope.id)! - 1]!
     const [keyScope, personScope] = [scopeOf(ask.key), scopeOf(ask.person)]

@@ -1,3 +1,4 @@
+import type { DeskVerdict } from '../../accounts/desk.ts'
 import { wasSeen } from '../sql/spends.ts'
 import { defineFunction } from './migrate.ts'
 
@@ -34,23 +35,23 @@ export const calls = {
 } as const
 
 /**
- * The meaning of each character in the result of `admit`. There is one character for each ask (the question whether a
+ * The character for each verdict in the result of `admit`. There is one character for each ask (the question whether a
  * request may run). If several refusals apply, the first is returned, in the order account, person, key (R1).
  */
-export const verdicts = {
-  '0': 'admitted',
-  '1': 'no_credit',
-  '2': 'all_held',
-  '3': 'account_budget_spent',
-  '4': 'account_budget_held',
-  '5': 'budget_spent',
-  '6': 'budget_held',
-  '7': 'rate',
-  '8': 'key_rate',
-  '9': 'person_budget_spent',
-  a: 'person_budget_held',
-  b: 'person_rate',
-} as const
+export const verdictCodes = {
+  admitted: '0',
+  no_credit: '1',
+  all_held: '2',
+  account_budget_spent: '3',
+  account_budget_held: '4',
+  budget_spent: '5',
+  budget_held: '6',
+  rate: '7',
+  key_rate: '8',
+  person_budget_spent: '9',
+  person_budget_held: 'a',
+  person_rate: 'b',
+} as const satisfies Record<DeskVerdict, string>
 
 /** The length of a rate window, in ms (spec 8). */
 export const windowMs = 60_000
@@ -154,20 +155,20 @@ BEGIN
       k := ask_keys[j];
       p := ask_persons[j];
       verdict := CASE
-        WHEN credits[i] <= 0 THEN '1'
-        WHEN frees[i] <= 0 THEN '2'
-        WHEN lefts[i] <= 0 THEN '3'
-        WHEN spares[i] <= 0 THEN '4'
-        WHEN p > 0 AND credits[p] <= 0 THEN '9'
-        WHEN p > 0 AND frees[p] <= 0 THEN 'a'
-        WHEN k > 0 AND credits[k] <= 0 THEN '5'
-        WHEN k > 0 AND frees[k] <= 0 THEN '6'
-        WHEN ask_places[j] AND alls[i] >= limits[i] THEN '7'
-        WHEN ask_places[j] AND p > 0 AND alls[p] >= limits[p] THEN 'b'
-        WHEN ask_places[j] AND k > 0 AND alls[k] >= limits[k] THEN '8'
-        ELSE '0' END;
+        WHEN credits[i] <= 0 THEN '${verdictCodes.no_credit}'
+        WHEN frees[i] <= 0 THEN '${verdictCodes.all_held}'
+        WHEN lefts[i] <= 0 THEN '${verdictCodes.account_budget_spent}'
+        WHEN spares[i] <= 0 THEN '${verdictCodes.account_budget_held}'
+        WHEN p > 0 AND credits[p] <= 0 THEN '${verdictCodes.person_budget_spent}'
+        WHEN p > 0 AND frees[p] <= 0 THEN '${verdictCodes.person_budget_held}'
+        WHEN k > 0 AND credits[k] <= 0 THEN '${verdictCodes.budget_spent}'
+        WHEN k > 0 AND frees[k] <= 0 THEN '${verdictCodes.budget_held}'
+        WHEN ask_places[j] AND alls[i] >= limits[i] THEN '${verdictCodes.rate}'
+        WHEN ask_places[j] AND p > 0 AND alls[p] >= limits[p] THEN '${verdictCodes.person_rate}'
+        WHEN ask_places[j] AND k > 0 AND alls[k] >= limits[k] THEN '${verdictCodes.key_rate}'
+        ELSE '${verdictCodes.admitted}' END;
       judged := judged || verdict;
-      CONTINUE WHEN verdict <> '0';
+      CONTINUE WHEN verdict <> '${verdictCodes.admitted}';
       amount := ask_holds[j];
       helds[i] := helds[i] + amount;
       frees[i] := frees[i] - amount;
