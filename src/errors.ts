@@ -50,6 +50,18 @@ export const failureTexts = {
     'Too many failed authentications from this address (rate limit): wait, then try again with a valid API key.',
 } as const
 
+/** Why a limit refused a request with 402 or 429. Metrics, the log and explanations use these words. */
+export type LimitReason =
+  | 'spent'
+  | 'held'
+  | `${'account_' | 'person_' | ''}budget_${'spent' | 'held'}`
+  | `${'person_' | 'key_' | ''}window`
+  | 'upstream'
+  | 'busy'
+  | 'bodies'
+  | 'counter'
+  | 'failed_auth'
+
 export type ErrorDetail = {
   /** A fixed word for metrics, which separates several reasons for the same code. It is not sent to clients. */
   reason?: string

@@ -55,7 +55,7 @@ const rules: Record<string, ImportRule> = {
     types: ['config'],
   },
   'gateway/fairness': { may: ['errors'] },
-  operations: { may: ['accounts', 'catalog', 'ids'], outside: ['zod'] },
+  operations: { may: ['accounts', 'catalog', 'ids'], types: ['errors'], outside: ['zod'] },
   http1: { may: ['bytes'] },
   http: {
     may: ['gateway', 'gateway/fairness', 'errors', 'wires', 'wires/answers', 'ids', 'bytes', 'http1'],

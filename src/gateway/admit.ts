@@ -1,5 +1,5 @@
 import { type ApiKey, authenticate, hasEnded, type LiveBounds, StoreSilent } from '../accounts/account.ts'
-import type { Admission, AdmissionRefusal, Admitted, BudgetRefusal, Entered } from '../accounts/admission.ts'
+import type { Admission, AdmissionRefusal, Admitted, Entered } from '../accounts/admission.ts'
 import { type Budget, renewsAt } from '../accounts/budget.ts'
 import { type Calendar, createCalendar } from '../accounts/calendar.ts'
 import { formatCredits } from '../accounts/credit.ts'
@@ -9,7 +9,7 @@ import { askedTiers } from '../catalog/base-service.ts'
 import { dearestCallNanos, type Model, priceNanos, type Tier } from '../catalog/model.ts'
 import { holdPrices } from '../catalog/price-list.ts'
 import type { Config } from '../config/config.ts'
-import { failureTexts, GatewayError } from '../errors.ts'
+import { failureTexts, GatewayError, type LimitReason } from '../errors.ts'
 import { wires } from '../wires/wires.ts'
 import type { Call } from './call.ts'
 import type { ChainWalk } from './chain.ts'
@@ -170,25 +170,24 @@ function explain(refused: AdmissionRefusal, key: ApiKey): GatewayError {
     case 'busy':
       return new GatewayError('rate_limit_exceeded', failureTexts.serviceFull, { reason: 'busy' })
     case 'rate':
-      return new GatewayError('rate_limit_exceeded', failureTexts.windowFull, {
-        retryAfterSeconds: refused.retryAfterSeconds,
-        reason: 'window',
-      })
     case 'person_rate':
-      return new GatewayError('rate_limit_exceeded', failureTexts.personWindowFull, {
-        retryAfterSeconds: refused.retryAfterSeconds,
-        reason: 'person_window',
-      })
-    case 'key_rate':
-      return new GatewayError('rate_limit_exceeded', failureTexts.keyWindowFull, {
-        retryAfterSeconds: refused.retryAfterSeconds,
-        reason: 'key_window',
-      })
+    case 'key_rate': {
+      const [text, reason] = fullWindows[refused.why]
+      const { retryAfterSeconds } = refused
+      return new GatewayError('rate_limit_exceeded', failureTexts[text], { retryAfterSeconds, reason })
+    }
   }
 }
 
+/** The message and the reason for each kind of full rate window. */
+const fullWindows = {
+  rate: ['windowFull', 'window'],
+  person_rate: ['personWindowFull', 'person_window'],
+  key_rate: ['keyWindowFull', 'key_window'],
+} as const satisfies Record<string, readonly [text: keyof typeof failureTexts, reason: LimitReason]>
+
 /** Makes the error for a lack of credit. A retry makes sense only if running requests hold the rest of the credit. */
-function lacking(message: string, reason: 'spent' | 'held' | BudgetRefusal): GatewayError {
+function lacking(message: string, reason: LimitReason): GatewayError {
   return new GatewayError('insufficient_credits', message, { shouldRetry: reason.endsWith('held'), reason })
 }
 

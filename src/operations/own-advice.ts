@@ -1,3 +1,4 @@
+import type { LimitReason } from '../errors.ts'
 import type { Explanation } from './shapes.ts'
 
 /* Texts for the person whose request was refused or failed: why, and what to do (ruling Y22). */
@@ -6,9 +7,14 @@ const advice = (why: string, cure: string) => ({ why, cure })
 
 const again = 'Send it again.'
 const operator = 'Ask the operator of the gateway.'
+const busy = advice('The gateway had too much to do.', 'Send it again in a moment.')
 
-/** Texts by the reason of a 402 or 429, for codes that have several reasons. */
-const byReason: Readonly<Record<string, ReturnType<typeof advice>>> = {
+type AdviceByName = Readonly<Record<string, ReturnType<typeof advice>>>
+
+/** Reasons of a 402 or 429 about which an owner can ask. A request with `failed_auth` has no owner. */
+export type OwnReason = Exclude<LimitReason, 'failed_auth'>
+
+export const byReason: AdviceByName & Record<OwnReason, AdviceByName[string]> = {
   spent: advice('The account has no credit left.', 'Ask the operator of the gateway to add credit.'),
   held: advice(
     'Running requests may need the credit that is left.',
@@ -36,16 +42,13 @@ const byReason: Readonly<Record<string, ReturnType<typeof advice>>> = {
   ),
   person_window: advice('You made too many requests in this minute.', 'Send fewer at once: a minute later it goes on.'),
   upstream: advice('The model had no capacity.', 'Send it again in a moment, or name another model.'),
-  ...Object.fromEntries(
-    ['busy', 'bodies', 'counter'].map((reason) => [
-      reason,
-      advice('The gateway had too much to do.', 'Send it again in a moment.'),
-    ]),
-  ),
+  busy,
+  bodies: busy,
+  counter: busy,
 }
 
 /** For each error code: why the request failed, and what the person can do. */
-const byCode: Readonly<Record<string, ReturnType<typeof advice>>> = {
+const byCode: AdviceByName = {
   insufficient_credits: byReason['spent']!,
   rate_limit_exceeded: byReason['upstream']!,
   account_suspended: advice('The account is suspended.', operator),
@@ -60,7 +63,7 @@ const byCode: Readonly<Record<string, ReturnType<typeof advice>>> = {
 }
 
 /** The advice for answers that had begun, by their outcome. */
-const byOutcome: Readonly<Record<string, ReturnType<typeof advice>>> = {
+const byOutcome: AdviceByName = {
   client_abort: advice('The client left before the answer was complete.', 'What came until then is billed.'),
   client_stall: advice('The client stopped reading the answer.', 'Look at the connection of the client.'),
   client_timeout: advice('The client did not send its whole request in time.', again),

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import test from 'node:test'
 import { outcomes } from '../../src/accounts/ledger.ts'
 import { errorTable } from '../../src/errors.ts'
-import { adviceOf } from '../../src/operations/own-advice.ts'
+import { adviceOf, byReason } from '../../src/operations/own-advice.ts'
 import { explanation } from '../../src/operations/shapes.ts'
 
 /** The reasons that the explanation of a request documents. */
@@ -10,8 +11,18 @@ const reasons = [...explanation.shape.settlement.shape.reason.description!.match
   ([, word]) => word!,
 )
 
+test('STR-9 every reason of a refusal by a limit is in the document of the API and on the page of metrics', () => {
+  assert.deepEqual(reasons.toSorted(), [...Object.keys(byReason), 'failed_auth'].toSorted())
+  const page = readFileSync('docs/metrics.md', 'utf8')
+  // These two are reasons in explanations only: the metric has the code, or what the upstream said.
+  const counted = reasons.filter((reason) => !['upstream', 'failed_auth'].includes(reason))
+  assert.deepEqual(
+    counted.filter((reason) => !page.includes(`\`${reason}\``)),
+    [],
+  )
+})
+
 test('Y22 every code, reason and outcome of a refusal has a sentence and a cure for its owner, without an internal name', () => {
-  assert.ok(reasons.includes('budget_spent') && reasons.includes('person_window'))
   const fallback = adviceOf({ outcome: 'refused', code: 'unsupported_parameter', reason: null })
   const told = [
     ...Object.keys(errorTable).map((code) => ({ outcome: 'refused', code, reason: null })),

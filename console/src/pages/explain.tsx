@@ -4,7 +4,7 @@ import { pageHref } from '../location.ts'
 import { exactCredits, readCredits } from '../pure/format.ts'
 import { priceLines } from '../pure/price.ts'
 import { creditName } from '../session.ts'
-import type { Explanation } from '../shapes.ts'
+import type { Explanation, OwnReason } from '../shapes.ts'
 import { Outcome, tellNoModel } from '../ui/badges.tsx'
 import { Count, Ms } from '../ui/numbers.tsx'
 import { Shown } from '../ui/states.tsx'
@@ -122,7 +122,7 @@ const fallbacks: Readonly<Record<string, string>> = {
 }
 
 /** Texts for the reasons of a 402 and of a 429. */
-const reasons: Readonly<Record<string, string>> = {
+const reasons: Readonly<Record<string, string> & Record<OwnReason, string>> = {
   spent: 'the balance of the account is spent',
   held: 'running requests hold the rest of the balance',
   account_budget_spent: 'the budget of the account is spent',
