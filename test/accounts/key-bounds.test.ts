@@ -21,7 +21,10 @@ test('R15 a list of models that does not mean what it seems to mean is refused',
   assert.equal(parseModels(many.slice(1).join()).length, modelsMax)
 })
 
-for (const file of ['src/cli/said.ts', 'console/src/pages/keys.tsx', 'console/src/pages/key-fields.tsx'])
+for (const file of [
+  ...['src/cli/said.ts', 'src/operations/operators.ts'],
+  ...['console/src/pages/keys.tsx', 'console/src/pages/key-fields.tsx'],
+])
   test(`STR-9 each bound of a key is in ${file}, where users read or set it`, () => {
     const text = readFileSync(file, 'utf8')
     // The two are for programs of the operator: no page of people sets them.

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import { type RegisterName, registerColumns, registers } from '../../src/accounts/registers.ts'
 import { openPostgresBooks } from '../../src/store/postgres/books.ts'
 import { openDatabase } from '../../src/store/postgres/database.ts'
+import { migrations, secondRelease } from '../../src/store/sqlite/schema.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
 import { atEnd } from '../support/at-end.ts'
 import { startPostgres, withoutPostgres } from '../support/postgres.ts'
@@ -56,3 +58,23 @@ test('STR-9 each register column in PostgreSQL is in the table of columns, with 
     assert.deepEqual(found.sort(), expected(name), name)
   }
 })
+
+/** Columns that the second release may ignore. Another count covers them, or they are only shown. */
+const ignorable = {
+  accounts: ['budget_per', 'external_id', 'grant_lapses', 'last_grant', 'metadata'],
+  keys: ['external_id', 'metadata', 'person', 'session'],
+} as const
+
+for (const [name, listed] of Object.entries(ignorable))
+  test(`STR-9 the check for an older release counts each column of ${name} that the second release would ignore`, () => {
+    const db = new DatabaseSync(':memory:')
+    atEnd(() => db.close())
+    for (const step of migrations.slice(0, secondRelease)) typeof step === 'string' ? db.exec(step) : step(db)
+    const old = db.prepare('SELECT * FROM pragma_table_info(?)').all(name)
+    const fresh = Object.keys(registerColumns(name as RegisterName)).filter(
+      (column) => !old.some((row) => row['name'] === column),
+    )
+    const counted = readFileSync('src/store/sql/newer.ts', 'utf8')
+    const forgotten = fresh.filter((column) => !new RegExp(`\\b${column}\\b`).test(counted))
+    assert.deepEqual(forgotten.sort(), listed)
+  })
