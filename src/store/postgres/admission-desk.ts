@@ -276,7 +276,7 @@ export class AdmissionDesk {
     // Asks that arrive during this call go with the next one.
     for (const account of batch) Object.assign(account, { asks: [], isAsked: true })
     this.#underWay++
-    const answered = this.#pace.begin()
+    const answered = this.#pace.begin(asked.reduce((sum, asks) => sum + asks.length, 0))
     try {
       const { answers, nowMs } = asking.read(await call<string>(database, functions.admit, asking.values))
       answered()

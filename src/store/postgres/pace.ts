@@ -13,8 +13,18 @@ const [durations, apartMaxMs] = [8, 7]
  */
 const aloneMs = 25
 
-/** The weight of the newest call in the average duration. */
+/**
+ * If at least `gatheredMin` requests come in four times the duration of a call, calls are that far apart, but at most
+ * `aloneMs`. So a busy gateway makes few calls to a database that is short of processor time, and the calls become
+ * shorter. With fewer requests such a wait would cost more time than it spares.
+ */
+const [busyDurations, gatheredMin] = [4, 4]
+
+/** The weight of the newest call in the averages. */
 const newestShare = 0.1
+
+/** The longest time between two calls that counts in the average, in ms. */
+const pauseMs = 1_000
 
 /**
  * Delays the calls of a desk (a part of the store's thread), so that several requests share one call. A call costs the
@@ -25,6 +35,8 @@ export class Pace {
   readonly #clockMs: () => number
   #beganMs = Number.NEGATIVE_INFINITY
   #tookMs = 0
+  /** The average number of requests in a call, and the average time between the starts of two calls, in ms. */
+  readonly #came = { requests: 0, apartMs: pauseMs }
 
   /** Creates the pace. @param clockMs returns a monotonic time in ms */
   constructor(clockMs: () => number) {
@@ -39,15 +51,21 @@ export class Pace {
   /** The current time between the starts of two calls, in ms. */
   get spaceMs(): number {
     const tookMs = this.#tookMs
-    return Math.max(apartMinMs, Math.min(apartMaxMs, durations * tookMs), Math.min(aloneMs, tookMs))
+    const { requests, apartMs } = this.#came
+    const busyMs = Math.min(aloneMs, busyDurations * tookMs)
+    const isBusy = busyMs * requests >= gatheredMin * apartMs
+    return Math.max(apartMinMs, Math.min(apartMaxMs, durations * tookMs), isBusy ? busyMs : Math.min(aloneMs, tookMs))
   }
 
   /**
-   * Notes the start of a call.
+   * Notes the start of a call that carries so many requests.
    * @returns a function for the end of the call. Call it when the answer comes, but not after a failure.
    */
-  begin(): () => void {
+  begin(requests: number): () => void {
     const beganMs = this.#clockMs()
+    const came = this.#came
+    came.requests += newestShare * (requests - came.requests)
+    came.apartMs += newestShare * (Math.min(pauseMs, beganMs - this.#beganMs) - came.apartMs)
     this.#beganMs = beganMs
     return () => {
       // A call may wait long for the lock of one account. The measured time is limited, so that such a call delays

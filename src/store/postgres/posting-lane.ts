@@ -89,7 +89,7 @@ export class PostingLane {
     const booked: Debit[] = []
     try {
       const { database, windows, pace, onBegun } = this.#options
-      const answered = pace.begin()
+      const answered = pace.begin(taken.length)
       const listener = { onBooked: (row: Debit) => void booked.push(row), onBegun }
       const { postings, balances } = await postDebits(database, rows, windows, listener)
       answered()

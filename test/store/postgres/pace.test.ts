@@ -19,14 +19,15 @@ import { openOperator } from './opened.ts'
 /** Lets what is due of promises and I/O happen, without a wait. */
 const turn = () => new Promise<void>((resolve) => void setImmediate(resolve))
 
-/** A pace after calls that took so long each. */
-function paceAfter(tookMs: number, calls = 100) {
+/** A pace after calls that took so long each, with a pause after each. */
+function paceAfter(tookMs: number, requests = 1, calls = 100) {
   let nowMs = 0
   const pace = new Pace(() => nowMs)
   for (let n = 0; n < calls; n++) {
-    const answered = pace.begin()
+    const answered = pace.begin(requests)
     nowMs += tookMs
     answered()
+    nowMs += 25
   }
   const pass = (ms: number) => {
     nowMs += ms
@@ -50,13 +51,20 @@ test('SCA-4 calls are spaced further apart the longer they take: by 1 ms on an i
   ])
 })
 
+test('SCA-4 calls that would carry at least four requests each are four durations apart, by 25 ms at most', () => {
+  const spaces = [1, 3, 8, 30].map((requests) => Math.round(paceAfter(5, requests).pace.spaceMs))
+  assert.deepEqual(spaces, [7, 7, 20, 20])
+  assert.equal(paceAfter(12, 8).pace.spaceMs, 25)
+  assert.equal(Math.round(paceAfter(0.5, 8).pace.spaceMs), 4)
+})
+
 test('SCA-4 a request that comes after a pause is never delayed, however long calls take', () => {
   assert.equal(new Pace(() => 0).waitMs, 0)
   for (const tookMs of [0.5, 5, 50]) {
     const { pace, pass } = paceAfter(tookMs)
     pass(25)
     assert.equal(pace.waitMs, 0)
-    pace.begin()
+    pace.begin(1)
     assert.ok(pace.waitMs > 0)
   }
 })
@@ -64,7 +72,7 @@ test('SCA-4 a request that comes after a pause is never delayed, however long ca
 test('SCA-4 a failed call does not change the spacing', () => {
   const { pace, pass } = paceAfter(1)
   const before = pace.spaceMs
-  pace.begin()
+  pace.begin(1)
   pass(60_000)
   assert.equal(pace.spaceMs, before)
 })
@@ -72,7 +80,7 @@ test('SCA-4 a failed call does not change the spacing', () => {
 test('SCA-4 one call that waited for a lock does not delay the next ones as a slow database does', () => {
   const { pace, pass } = paceAfter(0.2)
   const before = pace.spaceMs
-  const answered = pace.begin()
+  const answered = pace.begin(1)
   pass(2_000)
   answered()
   assert.ok(before < 2 && pace.spaceMs <= 7, `${before} and then ${pace.spaceMs}`)
@@ -86,7 +94,7 @@ function simulate(spaceOf: (pace: Pace) => number, seed: number): { costUs: numb
   const random = createRandom(seed)
   const calls = {
     admit: { us: 245, eachUs: 30, diskMs: 0 },
-    post: { us: 800, eachUs: 50, diskMs: 1 },
+    post: { us: 600, eachUs: 50, diskMs: 1 },
   } as const
   const wayMs = 0.3
   let nowMs = 0
@@ -112,7 +120,7 @@ function simulate(spaceOf: (pace: Pace) => number, seed: number): { costUs: numb
       isScheduled = false
       const batch = waiting
       waiting = []
-      const answered = pace.begin()
+      const answered = pace.begin(batch.length)
       calledMs = nowMs
       lanes--
       const { us, eachUs, diskMs } = calls[kind]
