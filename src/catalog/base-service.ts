@@ -116,11 +116,6 @@ const tierFields: Readonly<Record<ModelWire, { field: string; wordOf(tier: Tier,
     messages: { field: 'speed', wordOf: (tier) => (tier === 'priority' ? 'fast' : undefined) },
   }
 
-/** The field with which clients of a wire ask for a tier. */
-export function tierFieldOf(wire: ModelWire): string {
-  return tierFields[wire].field
-}
-
 /** The field in which a decoded request names the tier that it asks for. All wires use this field. */
 export const tierScalar = 'service_tier'
 

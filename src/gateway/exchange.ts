@@ -2,7 +2,7 @@ import { envelopePrefix } from '../accounts/seal.ts'
 import { splice } from '../bytes/json.ts'
 import { setMembers } from '../bytes/json-edit.ts'
 import { free } from '../bytes/memory.ts'
-import { type ServiceWords, spellTier, tierFieldOf, tierScalar } from '../catalog/base-service.ts'
+import { type ServiceWords, spellTier, tierScalar } from '../catalog/base-service.ts'
 import type { CredentialHeaders } from '../catalog/credentials.ts'
 import type { Model } from '../catalog/model.ts'
 import type { CacheWrites } from '../catalog/price-list.ts'
@@ -386,13 +386,13 @@ function withTier(
   model: Model,
   nowMs: number,
 ): { request: InferenceRequest; service: ServiceWords | undefined } {
-  if (typeof decoded.scalars[tierScalar] !== 'string') return { request: decoded, service: undefined }
-  const { [tierScalar]: word, ...scalars } = decoded.scalars
-  const service = spellTier(word, from, model, nowMs)
+  const { [tierScalar]: asked, ...scalars } = decoded.scalars
+  if (typeof asked?.value !== 'string') return { request: decoded, service: undefined }
+  const service = spellTier(asked.value, from, model, nowMs)
   const [[field, said]] = Object.entries(service ?? { '': '' }) as [[string, string]]
   if (service && !model.profile.drops.has(field))
-    return { request: { ...decoded, scalars: { ...scalars, [tierScalar]: said } }, service }
-  const loss: Loss = { field: tierFieldOf(from), what: 'dropped', why: 'the model’s default holds' }
+    return { request: { ...decoded, scalars: { ...scalars, [tierScalar]: { ...asked, value: said } } }, service }
+  const loss: Loss = { field: asked.field, what: 'dropped', why: 'the model’s default holds' }
   return { request: { ...decoded, scalars, losses: [...decoded.losses, loss] }, service: undefined }
 }
 

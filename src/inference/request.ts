@@ -50,8 +50,11 @@ export type InferenceRequest = {
   losses: Loss[]
 }
 
-/** Fields with a single value, by the names that all wires share (`ScalarRow` in `wires/requests/field-table.ts`). */
-export type Scalars = Readonly<Record<string, Scalar>>
+/**
+ * Fields with a single value, by the names that all wires share (`ScalarRow` in `wires/requests/field-table.ts`).
+ * @property field the client's name of the field, for losses
+ */
+export type Scalars = Readonly<Record<string, { value: Scalar; field: string }>>
 export type Scalar = number | string
 
 export type Loss = { field: string; what: 'dropped' | 'clamped' | 'rewritten'; why: string }

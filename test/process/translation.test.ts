@@ -186,6 +186,12 @@ test('T9 between two wires the fields are reported in the words of the table, ea
   )
   const one = await describe('chat', '{"model":"plain-messages","messages":[{"role":"user","content":"Hi"}],"n":1}')
   assert.ok(one.ok && one.path !== undefined)
+  const inner = await describe('responses', '{"model":"plain-chat","input":"Hi","text":{"verbosity":"low"}}')
+  assert.ok(inner.ok && inner.path !== undefined)
+  assert.deepEqual(inner.fields.slice(2), [
+    { field: 'text', what: 'mapped', why: 'see its members' },
+    { field: 'text.verbosity', what: 'dropped', why: 'the model does not take it' },
+  ])
   assert.deepEqual(one.fields.at(-1), { field: 'n', what: 'dropped', why: 'refused above 1; else nothing to send' })
 })
 

@@ -25,11 +25,11 @@ export function scalarsOf(table: FieldTable, further: readonly FieldFacts[] = []
 
 /** Reads the scalars of a client's request. @throws GatewayError 400 naming the field, for a value of another type */
 export function readScalars(fields: Json, table: FieldTable): Scalars {
-  const scalars: Record<string, Scalar> = {}
+  const scalars: Record<string, Scalars[string]> = {}
   for (const { field, scalar, kind = scalar?.kind } of table.values()) {
     if (kind === undefined) continue
     const value = optional(readers[kind], valueAt(fields, field), field)
-    if (scalar && value !== undefined) scalars[scalar.name] = value
+    if (scalar && value !== undefined) scalars[scalar.name] = { value, field }
   }
   return scalars
 }
@@ -52,13 +52,13 @@ export function encodeScalars(
 ): Json {
   const body: Json = {}
   for (const row of rows) {
-    const value = scalars[row.name]
-    if (value === undefined) continue
-    if (row.ifAccepted && !accepts.has(row.name)) losses.add(row.name, 'dropped', 'the model does not take it')
-    else setAt(body, row.field, clamp(value, row, losses))
+    const asked = scalars[row.name]
+    if (asked === undefined) continue
+    if (row.ifAccepted && !accepts.has(row.name)) losses.add(asked.field, 'dropped', 'the model does not take it')
+    else setAt(body, row.field, clamp(asked, row, losses))
   }
-  for (const name of Object.keys(scalars))
-    if (!rows.some((row) => row.name === name)) losses.add(name, 'dropped', noSuchField)
+  for (const [name, { field }] of Object.entries(scalars))
+    if (!rows.some((row) => row.name === name)) losses.add(field, 'dropped', noSuchField)
   return body
 }
 
@@ -69,11 +69,11 @@ function setAt(body: Json, field: string, value: Scalar): void {
   body[outer] = member === undefined ? value : { ...(body[outer] as Json | undefined), [member]: value }
 }
 
-function clamp(value: Scalar, { name, range }: ScalarRow, losses: Losses): Scalar {
+function clamp({ value, field }: Scalars[string], { range }: ScalarRow, losses: Losses): Scalar {
   if (range === undefined || typeof value !== 'number') return value
   const [least, most] = range
   const clamped = Math.min(most, Math.max(least, value))
-  if (clamped !== value) losses.add(name, 'clamped', `the wire takes ${least} to ${most}`)
+  if (clamped !== value) losses.add(field, 'clamped', `the wire takes ${least} to ${most}`)
   return clamped
 }
 
