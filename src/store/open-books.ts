@@ -3,7 +3,7 @@ import type { Books } from '../accounts/books.ts'
 import type { Zone } from '../accounts/calendar.ts'
 import type { Act } from '../accounts/trail.ts'
 import type { StorePlace } from '../config/config.ts'
-import { explainCalls, StoreError, sayMoved } from './files/store-error.ts'
+import { explainCalls, explainError, StoreError, sayMoved } from './files/store-error.ts'
 import type { BooksPlace, BooksThread } from './serving/books-thread.ts'
 
 type DatabasePlace = Extract<StorePlace, { engine: 'postgres' }>
@@ -39,7 +39,10 @@ export async function openBooks(store: StorePlace, options: OpenBooksOptions = {
   try {
     const opened = openStore(store.path, { ...options, isServer: unlock !== undefined })
     return {
-      books: createBooks(opened, Date.now),
+      books: createBooks(
+        explainCalls(opened, (error) => explainError(store.path, error)),
+        Date.now,
+      ),
       async close() {
         opened.close()
         unlock?.()

@@ -6,8 +6,10 @@ import test from 'node:test'
 import { lockStore } from '../../src/store/files/lock.ts'
 import { refuseNarrowDisk } from '../../src/store/files/place.ts'
 import { explainErrors, resultCode, StoreError } from '../../src/store/files/store-error.ts'
+import { openBooks } from '../../src/store/open-books.ts'
 import { openDatabase, transact } from '../../src/store/sqlite/open.ts'
 import { testFolder } from '../support/folder.ts'
+import { verifyOptions } from './fixtures.ts'
 
 const newPath = () => join(testFolder('cures'), 'deep', 'triwire.db')
 
@@ -131,3 +133,20 @@ function asNobody(work: () => void): void {
     if (isRoot) process.seteuid!(0)
   }
 }
+
+test('F-S6 a command that meets a locked store names the file and the cure, at whatever it does', async () => {
+  const path = newPath()
+  const { books, close } = await openBooks({ engine: 'sqlite', path, shown: path }, { busyMs: 1 })
+  const other = new DatabaseSync(path)
+  try {
+    other.exec('BEGIN EXCLUSIVE')
+    const locked = new StoreError(`${path} is locked by another process: try again when it is done`)
+    await assert.rejects(books.createAccount('a', 0n), locked)
+    await assert.rejects(books.audit(verifyOptions), locked)
+    other.exec('COMMIT')
+    await books.createAccount('a', 0n)
+  } finally {
+    other.close()
+    await close()
+  }
+})

@@ -44,10 +44,15 @@ export function explainErrors<T>(path: string, work: () => T): T {
   try {
     return work()
   } catch (error) {
-    const cure = cureOf(error)
-    const Refusal = isDamage(error) ? DamageError : StoreError
-    throw cure ? new Refusal(`${path} ${cure}`, { cause: error }) : error
+    throw explainError(path, error)
   }
+}
+
+/** Returns a StoreError with the cure, or a DamageError; any other error as it is. @param path the file that was used */
+export function explainError(path: string, error: unknown): unknown {
+  const cure = cureOf(error)
+  const Refusal = isDamage(error) ? DamageError : StoreError
+  return cure ? new Refusal(`${path} ${cure}`, { cause: error }) : error
 }
 
 /** Returns the object with each method wrapped, so that `explain` replaces what the method throws. */
