@@ -150,18 +150,3 @@ export function readSpent({ budget, from_ms, until_ms, spent }: StoreRow): Spend
   if (budget === null || from_ms === null) return undefined
   return { fromMs: Number(from_ms), untilMs: Number(until_ms), spentNanos: spent as bigint }
 }
-
-/**
- * How much data the store has of each kind that the second release of triwire does not know. @property isClosed whether
- * that release refuses the store, because entries have a digest of form 3 (chain.ts)
- */
-export type NewerContent = {
-  [Name in
-    | 'foreignKeys'
-    | 'labelledKeys'
-    | 'plans'
-    | 'boundAccounts'
-    | 'persons'
-    | 'sessions'
-    | 'financeOperators']: number
-} & { isClosed: boolean }

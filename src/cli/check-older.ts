@@ -15,22 +15,19 @@ type OlderCheck = {
 
 type Found = NonNullable<Awaited<ReturnType<typeof lookForNewer>>>
 
-/** Features of a store that the older release ignores. Each has a function that counts its uses, and a warning text. */
-const ignored: readonly (readonly [count: (found: Found) => number, text: string])[] = [
-  [({ foreignKeys }) => foreignKeys, 'keys of another gateway get 401 there'],
-  [({ plans }) => plans, 'accounts with a plan pay the plain prices there'],
-  [
-    ({ boundAccounts }) => boundAccounts,
+/** Features of a store that the older release ignores. Each has a warning text, which comes after the count of uses. */
+const ignored = {
+  foreignKeys: 'keys of another gateway get 401 there',
+  plans: 'accounts with a plan pay the plain prices there',
+  boundAccounts:
     'accounts with a budget, a rate, levels or a monthly grant are not bounded, warned of or given it there',
-  ],
-  [({ labelledKeys }) => labelledKeys, 'keys with labels: entries of that time name none'],
-  [({ persons }) => persons, 'persons: entries of that time name none, and their budgets do not count'],
-  [({ sessions }) => sessions, 'sessions of people who signed in get 401 there'],
-  [
-    ({ financeOperators }) => financeOperators,
-    'operators with the role finance are viewers there, and see accounts, keys and requests',
-  ],
-]
+  labelledKeys: 'keys with labels: entries of that time name none',
+  persons: 'persons: entries of that time name none, and their budgets do not count',
+  sessions: 'sessions of people who signed in get 401 there',
+  financeOperators: 'operators with the role finance are viewers there, and see accounts, keys and requests',
+} satisfies Record<Exclude<keyof Found, 'isClosed'>, string>
+
+const features = Object.keys(ignored) as (keyof typeof ignored)[]
 
 /** Finds what an older release cannot read. @throws the error of a database that does not respond */
 export async function checkOlder(release: OlderRelease, { file, isBuiltIn, store }: Config): Promise<OlderCheck> {
@@ -47,7 +44,7 @@ export async function checkOlder(release: OlderRelease, { file, isBuiltIn, store
           ]
         : []),
     ],
-    ignores: found ? ignored.flatMap(([count, text]) => (count(found) > 0 ? [`${count(found)} ${text}`] : [])) : [],
+    ignores: found ? features.filter((one) => found[one] > 0).map((one) => `${found[one]} ${ignored[one]}`) : [],
   }
 }
 

@@ -1,4 +1,3 @@
-import type { NewerContent } from '../accounts/book-rows.ts'
 import type { AccountLook } from '../accounts/planless.ts'
 import type { Introduction, ServerStore, ServingOptions } from '../accounts/server-store.ts'
 import type { Config, StorePlace } from '../config/config.ts'
@@ -84,7 +83,7 @@ export async function lookAtAccounts<T>(store: StorePlace, look: AccountLook<T>)
  * Counts rows of kinds that the second release does not know. Undefined if the store is missing or not upgraded yet.
  * @throws as `lookAtAccounts`
  */
-export async function lookForNewer(store: StorePlace): Promise<NewerContent | undefined> {
+export async function lookForNewer(store: StorePlace) {
   if (store.engine === 'sqlite') return (await import('./sqlite/look-at.ts')).lookForNewer(store.path)
   return (await import('./postgres/look-at.ts')).lookForNewer(store.url.reveal())
 }

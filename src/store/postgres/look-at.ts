@@ -1,7 +1,6 @@
-import type { NewerContent } from '../../accounts/book-rows.ts'
 import type { AccountLook } from '../../accounts/planless.ts'
 import { createQuestions } from '../sql/books.ts'
-import { readNewer } from '../sql/newer.ts'
+import { type NewerContent, readNewer } from '../sql/newer.ts'
 import { type Database, openDatabase } from './database.ts'
 import { dialect, run } from './run.ts'
 import { migrations } from './schema.ts'

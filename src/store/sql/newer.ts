@@ -1,4 +1,3 @@
-import type { NewerContent } from '../../accounts/book-rows.ts'
 import type { Dialect } from './dialect.ts'
 import { askOne, type StoreStep } from './step.ts'
 
@@ -11,7 +10,13 @@ const counts = {
   persons: ['persons', 'erased_ms IS NULL'],
   sessions: ['sign_ins', 'ended_ms IS NULL'],
   financeOperators: ['operators', "duty = 'finance' AND revoked_ms IS NULL"],
-} as const satisfies Record<Exclude<keyof NewerContent, 'isClosed'>, readonly [table: string, where: string]>
+} as const satisfies Record<string, readonly [table: string, where: string]>
+
+/**
+ * How much data the store has of each kind that the second release of triwire does not know. @property isClosed whether
+ * that release refuses the store, because entries have a digest of form 3 (chain.ts)
+ */
+export type NewerContent = Record<keyof typeof counts, number> & { isClosed: boolean }
 
 /**
  * Counts rows whose kind or columns the second release does not know.
