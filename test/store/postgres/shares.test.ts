@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { admit, verdictCodes } from '../../../src/store/postgres/admit.ts'
 import { giveBack } from '../../../src/store/postgres/shares.ts'
 
 test('R1 X7 a place is returned only to the window in which it was taken', () => {
@@ -15,4 +16,9 @@ test('R1 X7 a place is returned only to the window in which it was taken', () =>
     giveBack(share, takenInMs)
     assert.deepEqual([share.taken, share.windowMs], [left, windowMs], why)
   }
+})
+
+test('STR-9 the function admit returns each verdict', () => {
+  const missing = Object.values(verdictCodes).filter((code) => !new RegExp(`(THEN|ELSE) '${code}'`).test(admit.create))
+  assert.deepEqual(missing, [])
 })
