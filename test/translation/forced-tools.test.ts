@@ -159,3 +159,22 @@ test('Y6 FID-5 a model that cannot be forced while it reasons is forced without 
   const { body } = translate('chat', 'responses', { ...smallest.chat, ...forcing.chat(['f'], 'any'), ...asked }, {})
   equal(body.reasoning.effort, 'high')
 })
+
+test('STR-11 a request without reasoning is sent with the switch of each style of chat models', () => {
+  const off = {
+    none: {},
+    effort: { reasoning_effort: 'none' },
+    budget: { thinking: { type: 'disabled' } },
+    adaptive: { thinking: { type: 'disabled' } },
+    switch: { thinking: { type: 'disabled' } },
+    toggle: { enable_thinking: false },
+  } as const
+  for (const style of Object.keys(off) as (keyof typeof off)[]) {
+    const asked = { ...smallest.messages, thinking: { type: 'disabled' } }
+    const { body } = translate('messages', 'chat', asked, {
+      profile: { reasoning: { style, canDisable: true } } as ProfileSetting,
+    })
+    const { thinking, reasoning_effort, enable_thinking } = body
+    deepEqual(JSON.parse(JSON.stringify({ thinking, reasoning_effort, enable_thinking })), off[style], style)
+  }
+})
