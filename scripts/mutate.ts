@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   cpSync,
   globSync,
   mkdirSync,
@@ -53,6 +54,8 @@ const visitLimitMs = 300_000
 // The path without links, as the module loader reports it.
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'triwire-mutants-')))
 const root = join(folder, 'checkout')
+// Tests start PostgreSQL as a user without privileges, who must reach its folder below this one.
+chmodSync(folder, 0o711)
 process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1))
 copyCheckout(resolve(options.root))
