@@ -220,6 +220,17 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
+  test('issue 48 R5 one call may repeat debits of the ledger and of a detached month beside new ones', async () => {
+    const { store, a } = await open()
+    await detachMonth(store.archives, wishes('2026-01'))
+    const debits = ['req_2026-01_a1', 'req_2026-02_a1', 'req_new'].map((id) => createDebitRow(id, a))
+    const { balanceNanos } = await store.findAccount(a)
+    assert.deepEqual(await store.postDebits(debits), ['exists', 'exists', 'posted'])
+    assert.deepEqual(await store.postDebits(debits.toReversed()), ['exists', 'exists', 'exists'])
+    assert.equal((await store.findAccount(a)).balanceNanos, balanceNanos - costNanos)
+    assert.deepEqual(await store.verify(verifyOptions), [])
+  })
+
   test('issue 48 C13 a returned debit is not returned again, wherever debit and return are', async () => {
     const { store, a } = await open()
     const last = `req_2026-01_a${perMonth - 1}`
