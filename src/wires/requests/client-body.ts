@@ -64,8 +64,8 @@ export class ClientBody {
   }
 
   /**
-   * Whether a string of this body may be a data URL. A body that is translated from this one can only have such a string
-   * if this one may.
+   * Whether a string of this body may be a data URL. If none may, a translated body has such strings only in texts. An
+   * example are the arguments of a tool call that become an object, which models read as text.
    */
   get mayHoldDataUrl(): boolean {
     return this.#notes.has('data:…') || this.hasEscapedLetters
