@@ -50,7 +50,10 @@ export const failureTexts = {
     'Too many failed authentications from this address (rate limit): wait, then try again with a valid API key.',
 } as const
 
-/** Why a limit refused a request with 402 or 429. Metrics, the log and explanations use these words. */
+/**
+ * Why a limit refused a request with 402 or 429. Metrics, the log and explanations use these words. Only explanations
+ * use `upstream` and `failed_auth`.
+ */
 export type LimitReason =
   | 'spent'
   | 'held'

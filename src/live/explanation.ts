@@ -1,6 +1,7 @@
 import { formatCredits, formatPrices } from '../accounts/credit.ts'
 import type { FoundDebit } from '../accounts/entries.ts'
 import { missNanos } from '../catalog/model.ts'
+import type { LimitReason } from '../errors.ts'
 import type { CallRecord, Try } from '../gateway/record.ts'
 import type { Calls, Usage } from '../inference/usage.ts'
 import { loggable } from '../log/loggable.ts'
@@ -68,7 +69,7 @@ export function explainDebit(debit: FoundDebit): Explanation {
 }
 
 /** Reasons for a 429 whose record has none. `upstream`: the model is full. `failed_auth`: too many wrong keys. */
-const reasonOfCode: Readonly<Record<string, string>> = {
+const reasonOfCode: Readonly<Record<string, LimitReason>> = {
   rate_limit_exceeded: 'upstream',
   too_many_failed_auth: 'failed_auth',
 }
