@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
-import { chmodSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
+import type { CopyEnd } from '../../src/store/copy/end.ts'
+import { openSource, openTarget } from '../../src/store/copy/open-end.ts'
 import { lockStore } from '../../src/store/files/lock.ts'
 import { refuseNarrowDisk } from '../../src/store/files/place.ts'
-import { explainErrors, resultCode, StoreError } from '../../src/store/files/store-error.ts'
+import { DamageError, explainErrors, resultCode, StoreError } from '../../src/store/files/store-error.ts'
 import { openBooks } from '../../src/store/open-books.ts'
 import { openDatabase, transact } from '../../src/store/sqlite/open.ts'
 import { testFolder } from '../support/folder.ts'
@@ -148,5 +150,23 @@ test('F-S6 a command that meets a locked store names the file and the cure, at w
   } finally {
     other.close()
     await close()
+  }
+})
+
+test('F-S6 a copy that meets a damaged file names it and the cure, at every step of either end', async () => {
+  for (const open of [openSource, openTarget]) {
+    const path = newPath()
+    const place = { engine: 'sqlite', path, shown: path } as const
+    const { books, close } = await openBooks(place)
+    await books.createAccount('a', 0n)
+    await close()
+    const end: CopyEnd = await open(place)
+    try {
+      const bytes = readFileSync(path)
+      writeFileSync(path, bytes.fill(0xaa, 4096))
+      await assert.rejects(end.count(), new DamageError(`${path} is damaged: restore a backup`))
+    } finally {
+      await end.close()
+    }
   }
 })

@@ -6,7 +6,6 @@ import { findHolder } from '../files/holder.ts'
 import { lockStore, tryLockStore } from '../files/lock.ts'
 import { realPath } from '../files/place.ts'
 import type { Recovery } from '../files/spool.ts'
-import { explainErrors } from '../files/store-error.ts'
 import { fixMoment } from '../sql/moments.ts'
 import { answering, promising } from '../sql/step.ts'
 import { beginDetails, openDatabase, transact } from '../sqlite/open.ts'
@@ -102,9 +101,7 @@ function readingEnd(db: DatabaseSync, path: string): CopyEnd {
     shown: path,
     ...promising(answering(reads, createRun(db))),
     async readEntries(ranges: readonly EntryRange[]) {
-      return explainErrors(path, () =>
-        ranges.flatMap(({ accountId, after, upto }) => entriesOf.all(accountId, after, upto) as RegisterRow[]),
-      )
+      return ranges.flatMap(({ accountId, after, upto }) => entriesOf.all(accountId, after, upto) as RegisterRow[])
     },
     close: async () => db.close(),
   }
