@@ -87,7 +87,10 @@ export class AdmissionDesk {
   #underWay = 0
   #quiet: (() => void) | undefined
   #telling: Promise<void> | undefined
-  #isScheduled = false
+  /** Whether the next call begins as soon as all messages that have arrived are read. */
+  #isImmediate = false
+  /** The timer of the next call, while that call waits. */
+  #delay: NodeJS.Timeout | undefined
   #isClosed = false
   #toldTroubleMs = Number.NEGATIVE_INFINITY
   /** When the database last answered any call. */
@@ -201,17 +204,20 @@ export class AdmissionDesk {
   }
 
   #schedule(): void {
-    if (this.#isScheduled || this.#due.size === 0 || this.#freeLanes === 0) return
-    this.#isScheduled = true
+    if (this.#isImmediate || this.#due.size === 0 || this.#freeLanes === 0) return
+    // A full call need not wait, because more accounts would not fit into it.
+    const isFull =
+      this.#due.size >= accountsMax && this.#due.size - this.#inCalls.intersection(this.#due).size >= accountsMax
+    if (this.#delay && !isFull) return
+    clearTimeout(this.#delay)
+    const waitMs = isFull ? 0 : this.#pace.waitMs
+    this.#isImmediate = waitMs === 0
     const fill = () => {
-      this.#isScheduled = false
+      this.#isImmediate = false
+      this.#delay = undefined
       this.#fill()
     }
-    // A full call need not wait, because more accounts would not fit into it.
-    const isFull = this.#due.size - this.#inCalls.intersection(this.#due).size >= accountsMax
-    const waitMs = isFull ? 0 : this.#pace.waitMs
-    if (waitMs > 0) setTimeout(fill, waitMs)
-    else setImmediate(fill)
+    this.#delay = waitMs > 0 ? setTimeout(fill, waitMs) : void setImmediate(fill)
   }
 
   #fill(): void {

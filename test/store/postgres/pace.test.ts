@@ -243,6 +243,15 @@ test('SCA-4 a full call ignores the spacing, so that many simultaneous accounts 
     mock.timers.tick(1)
     for (let turns = 0; turns < 5; turns++) await turn()
     assert.deepEqual([sent[4]?.length, answers.length, new Set(sent.flat()).size], [6, 70, 70])
+    // The first of these waits for the space. Then the call is full, and begins at once.
+    for (let id = 100; id < 116; id++) {
+      desk.take([
+        { say: 'ask', ask: { id, accountId: `acct_${id}`, requestsPerMinute: 9, holdNanos: 1n, place: 'take' } },
+      ])
+      await turn()
+      assert.equal(sent.length, id < 115 ? 5 : 6, `${id}`)
+    }
+    assert.equal(sent[5]?.length, 16)
   } finally {
     mock.timers.reset()
   }
