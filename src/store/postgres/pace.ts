@@ -14,14 +14,18 @@ const [durations, apartMaxMs] = [8, 7]
 const aloneMs = 25
 
 /**
- * If at least `gatheredMin` requests come in four times the duration of a call, calls are that far apart, but at most
- * `aloneMs`. So a busy gateway makes few calls to a database that is short of processor time, and the calls become
- * shorter. With fewer requests such a wait would cost more time than it spares.
+ * The delay of a call is its duration beyond that of the shortest calls of late. Calls to a distant database are long,
+ * but only a database that is short of processor time delays them. If at least `gatheredMin` requests come in fifteen
+ * times the average delay, calls are that far apart, but at most `aloneMs`. So a busy gateway makes fewer calls, and
+ * each becomes shorter. With fewer requests such a wait would cost more time than it spares.
  */
-const [busyDurations, gatheredMin] = [4, 4]
+const [busyDelays, gatheredMin] = [15, 4]
 
 /** The weight of the newest call in the averages. */
 const newestShare = 0.1
+
+/** The weight of a longer call in the duration of the shortest calls of late. */
+const longerShare = 0.002
 
 /** The longest time between two calls that counts in the average, in ms. */
 const pauseMs = 1_000
@@ -35,6 +39,7 @@ export class Pace {
   readonly #clockMs: () => number
   #beganMs = Number.NEGATIVE_INFINITY
   #tookMs = 0
+  #shortestMs = Number.POSITIVE_INFINITY
   /** The average number of requests in a call, and the average time between the starts of two calls, in ms. */
   readonly #came = { requests: 0, apartMs: pauseMs }
 
@@ -52,7 +57,7 @@ export class Pace {
   get spaceMs(): number {
     const tookMs = this.#tookMs
     const { requests, apartMs } = this.#came
-    const busyMs = Math.min(aloneMs, busyDurations * tookMs)
+    const busyMs = Math.min(aloneMs, busyDelays * Math.max(0, tookMs - this.#shortestMs))
     const isBusy = busyMs * requests >= gatheredMin * apartMs
     return Math.max(apartMinMs, Math.min(apartMaxMs, durations * tookMs), isBusy ? busyMs : Math.min(aloneMs, tookMs))
   }
@@ -72,6 +77,8 @@ export class Pace {
       // calls of other accounts only a little.
       const tookMs = Math.min(aloneMs, this.#clockMs() - beganMs)
       this.#tookMs += newestShare * (tookMs - this.#tookMs)
+      this.#shortestMs = Math.min(tookMs, this.#shortestMs)
+      this.#shortestMs += longerShare * (tookMs - this.#shortestMs)
     }
   }
 }
