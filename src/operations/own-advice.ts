@@ -49,8 +49,8 @@ export const byReason: AdviceByName & Record<OwnReason, AdviceByName[string]> = 
 
 /** For each error code: why the request failed, and what the person can do. */
 const byCode: AdviceByName = {
-  insufficient_credits: byReason['spent']!,
-  rate_limit_exceeded: byReason['upstream']!,
+  insufficient_credits: byReason.spent,
+  rate_limit_exceeded: byReason.upstream,
   account_suspended: advice('The account is suspended.', operator),
   model_not_found: advice('There is no such model, or this key may not name it.', 'Name one of the page Models.'),
   internal_error: advice(
