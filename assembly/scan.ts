@@ -320,7 +320,7 @@ function takeString(start: usize, notesStrings: bool): usize {
 /** @param start of the opening quote. @param stop behind the closing one */
 function noteString(start: usize, stop: usize): void {
   const length = stop - start - 2
-  // A string of fewer than five bytes never matches, because its closing quote is read and is none of these characters.
+  // Of a shorter string the check also reads the closing quote. The quote is none of these characters, so the string never matches.
   if ((load<u32>(start + 1) | 0x20202020) === dataScheme && load<u8>(start + 5) === 0x3a) noted |= 1 << dataUrlBit
   if (hasBit(wordLengths, length)) {
     for (let slot = wordsAt, bit: u32 = 1; load<u8>(slot) !== 0; slot += slotBytes, bit <<= 1)

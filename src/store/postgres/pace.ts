@@ -15,9 +15,9 @@ const aloneMs = 25
 
 /**
  * The delay of a call is its duration beyond that of the shortest calls of late. Calls to a distant database are long,
- * but only a database that is short of processor time delays them. If at least `gatheredMin` requests come in fifteen
- * times the average delay, calls are that far apart, but at most `aloneMs`. So a busy gateway makes fewer calls, and
- * each becomes shorter. With fewer requests such a wait would cost more time than it spares.
+ * but only a database that is short of processor time delays them. If at least `gatheredMin` requests come in
+ * `busyDelays` times the average delay, calls are that far apart, but at most `aloneMs`. So a busy gateway makes fewer
+ * calls, and each becomes shorter. With fewer requests such a wait would cost more time than it spares.
  */
 const [busyDelays, gatheredMin] = [15, 4]
 
