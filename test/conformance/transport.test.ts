@@ -394,7 +394,7 @@ test('each piece of an answer that is split comes in a packet of its own', async
 
 test('a gateway that leaves is seen as having left, and one whose answer the script ended is not', async () => {
   const { ask, lane, model } = await play('chat', { exchanges: [{ reply: { raw: 'x', pauseMs: 400 } }] })
-  await ask({}, { leaveAfter: { ms: 10 } })
+  await ask({}, { leaveAfter: { ms: 150 } })
   await ask()
   await model.settle(lane, 2_000)
   assert.deepEqual(
