@@ -23,7 +23,7 @@ export type ErrorCode = keyof typeof errorTable
 /**
  * The texts for temporary failures. Clients, most of all agents, search the text for words that decide whether they
  * retry (ruling U10). A text for lack of capacity has "overloaded" and "rate limit". A text for a 5xx or a broken
- * answer has "server error", and for a lost connection also "connection". Each text has "try again".
+ * answer has "server error". A text for a lost connection has "connection" too. Each text has "try again".
  */
 export const failureTexts = {
   modelFull: 'The model is overloaded right now (rate limit): try again in a moment.',

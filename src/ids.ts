@@ -18,8 +18,8 @@ export function sha256Base62(text: string, length: number): string {
 }
 
 /**
- * The divisor that splits off eight digits of base 62 at once. The remainder is still an exact number. Dividing once
- * per digit takes three times as long.
+ * The divisor that splits off eight base-62 digits in one step. The remainder fits exactly into a `number`. One step
+ * for each digit would take three times as long.
  */
 const eightDigits = 62n ** 8n
 

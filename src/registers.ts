@@ -1,10 +1,9 @@
 /*
- * Containers for objects that live only as long as a request. Thousands of these objects are added and removed each
- * second, so they are not kept in one Map or Set for long. When the table of a Map is full, V8 replaces the table. The
- * old table then points to the new table, and also keeps its own entries. In a quiet minute, V8 can move a table to the
- * old generation of the heap. From then on, this old table keeps all later tables and their entries alive until a full
- * collection. Every request then stays in memory for seconds after its end, is copied twice by the collector, and costs
- * a sixth more. A Map of lasting objects, or of numbers and strings, has no such problem.
+ * Containers for objects that live only as long as a request. One Map for all requests would keep these objects in
+ * memory. V8 replaces the table of a Map when it is full, and the old table points to the new one. An old table can be
+ * in the old generation of the heap. Then the later tables and their entries stay alive until a full collection. A
+ * request then stays in memory for seconds after its end, and costs a sixth more. A Map of lasting objects, or of
+ * numbers and strings, has no such problem.
  */
 
 /** Values by id, in the order in which they were added. */
@@ -26,7 +25,7 @@ export class Register<Value> {
   }
 
   set(id: string, value: Value): void {
-    // The values are copied into a new Map, which has no older table that would keep removed values in memory.
+    // The values are copied into a new Map, because the table of the old Map would keep removed values in memory.
     if (++this.#added > addedMax && this.#added > 2 * this.size) {
       this.#values = new Map(this.#values)
       this.#added = 0
@@ -47,15 +46,15 @@ export class Register<Value> {
 /** After more additions than this, the values move to a new Map if over half of the added values are gone. */
 const addedMax = 64
 
-/**
- * An item of a roster. `place` is its index in the roster, or undefined if it is in no roster. It can be in only one
- * roster.
- */
+/** An item that can be in one roster at a time. `place` is its index in that roster. Undefined if it is in none. */
 export interface Listed {
   place: number | undefined
 }
 
-/** A collection of items that store their own index. It has no order. */
+/**
+ * A collection from which an item is deleted in constant time, because each item stores its index. Deleting changes the
+ * order of the items.
+ */
 export class Roster<Item extends Listed> implements Iterable<Item> {
   readonly #items: Item[] = []
 

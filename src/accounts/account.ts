@@ -21,7 +21,8 @@ export type ApiKey = {
   readonly prefix: string
   readonly account: Account
   /**
-   * Unix milliseconds from which the key is invalid: its own expiry, or the end of the grace period after a rotation.
+   * When the key becomes invalid, in Unix milliseconds. Either the key expires, or its grace period after a rotation
+   * ends.
    */
   readonly expiresMs: number | undefined
   /** The label that the key's owner chose. */
@@ -84,7 +85,7 @@ export interface Directory {
    */
   findKey(digest: string): Promise<ApiKey | undefined>
   /**
-   * Brings memory up to date with the store. It may have no effect if the store itself decides about credit.
+   * Brings memory up to date with the store. With a store that itself decides about credit, it sometimes reads nothing.
    * @throws StoreSilent
    */
   readAgain?(): Promise<void>
@@ -122,12 +123,11 @@ type AuthenticationParts = {
 }
 
 /**
- * Finds the key of a request (ruling R7). If the request has two credentials, the first valid one is used. Two invalid
- * credentials count as one failure. A key in memory is used at once, without querying the store about the other
- * credential (ruling R16). The caller checks whether the account is active, because a suspended account is not an
- * authentication failure (ruling R4).
- * @returns `ended` if all credentials are tokens of ended sessions. `expired` if at least one of them is a token whose
- *   lifetime is over, so a refresh may help. Neither is an authentication failure (ruling Y28).
+ * Finds the key of a request (ruling R7). A request can have two credentials; the first valid one is used. A key in
+ * memory is used at once, without a query about the other credential (ruling R16). The caller checks whether the
+ * account is active, because a suspended account is not an authentication failure (ruling R4).
+ * @returns `ended` or `expired` if all credentials are tokens of sessions. `ended`: the sessions have ended. `expired`:
+ *   the lifetime of a token is over, so a refresh may help. Neither is an authentication failure (ruling Y28).
  * @throws StoreSilent, see `Directory.findKey`.
  */
 export async function authenticate(
@@ -150,7 +150,7 @@ export async function authenticate(
     else if (text !== '') isFailure = true
     if (digest !== undefined && !key) unknown.push({ digest, isOurs: access !== undefined })
   }
-  // If the next failure of this client would be throttled, only tokens that we made are looked up in the store.
+  // If the address of the client is throttled, only tokens that we made are looked up in the store.
   const asked = asking.isThrottled() ? unknown.filter(({ isOurs }) => isOurs) : unknown
   const found = await Promise.all(asked.map(({ digest }) => asking.directory.findKey(digest)))
   const key = found.find((key) => key && isValid(key, asking.nowMs))

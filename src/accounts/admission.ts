@@ -77,17 +77,17 @@ export type Entered = Disposable & {
 }
 
 /**
- * Decides whether a request may run, by credit, rate window and hold (rulings R1, C2, spec 8). Limits apply to the key,
- * its person and its account (rulings R15, Y20). With a store in this process, `enter` decides credit and rate before
- * the body is read. With a store on another machine, `enter` checks only the figures that this process remembers, and
- * `admit` decides everything in one step.
+ * Decides whether a request may run. There must be enough credit, and a place in the rate window (rulings R1, C2, spec
+ * 8). Limits apply to the key, its person and its account (rulings R15, Y20). With a store in this process, `enter`
+ * decides credit and rate before the body is read. With a store on another machine, `enter` checks only the figures
+ * that this process remembers. Then `admit` decides everything.
  */
 export interface Admission {
   /** Call this once for each request whose key is valid and whose account is active. */
   enter(key: ApiKey): Promise<Entered | AdmissionRefusal>
   /**
-   * Returns the account's present balance, and the rate window that has the fewest places left (ruling R13). The window
-   * is that of the account, the key or the person. Undefined if this process does not know them.
+   * Returns the account's present balance and a rate window (ruling R13). Of the windows of the account, the person and
+   * the key, it is the one with the fewest places left. Undefined if this process does not know the account.
    */
   look(accountId: string, bounds?: LiveBounds, person?: LiveBounds): Standing | undefined
   /**
@@ -162,7 +162,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     return new Entry(payer, place, judge)
   }
 
-  /** Checks the budget of the account over all its keys, then the person's, then the key's. */
+  /** Checks the budget of the account (for all its keys), then the budget of the person, then that of the key. */
   function judgeBudgets({ account, balance, bounds, person }: RequestPayer): AdmissionRefusal | undefined {
     const own = account.bounds
     if (own?.budget !== undefined) {
@@ -210,7 +210,7 @@ type KeyPlace = WindowPlace & { why?: 'rate' | 'person_rate' | 'key_rate' }
 /** A rate window with its own limit, and the refusal to return if it is full. */
 type LimitedScope = { why: 'person_rate' | 'key_rate'; scope: string; rate: number }
 
-/** Lists the limited rate windows of the person and of the key. The first full window in the list refuses. */
+/** Lists the limited rate windows of the person and of the key, in the order in which they are checked. */
 function limitedBy(person: LiveBounds | undefined, key: LiveBounds | undefined): LimitedScope[] {
   const limited: LimitedScope[] = []
   const add = (why: LimitedScope['why'], bounds: LiveBounds | undefined) => {

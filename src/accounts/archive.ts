@@ -21,14 +21,14 @@ type ArchiveState = 'sealing' | 'removing' | 'away' | 'attaching' | 'attached'
 /** The states in which the store may lack entries of the month. */
 export const awayStates = ['removing', 'away', 'attaching'] as const satisfies readonly ArchiveState[]
 
-/** An archived month. It holds all entries that are dated before its end and are in no earlier archive. */
+/** An archived month. It holds all entries before the end of the month that are in no earlier archive. */
 export type Archive = {
-  /** The month by the days of the zone, such as `2026-01`. */
+  /** The month in the time zone `timeZone`, such as `2026-01`. */
   month: string
   timeZone: string
   /**
-   * The beginning of the month, or the time of the oldest entry if that is earlier. An older entry was the last entry
-   * of its account when its own month was archived. It stayed in the store, so a later archive can hold it.
+   * The beginning of the month, or the time of the oldest entry if that is earlier. An archive always leaves the last
+   * entry of each account in the store, so an entry can be older than the month.
    */
   fromMs: number
   untilMs: number
@@ -128,7 +128,7 @@ export function createSealedSums() {
   const all = new Map<string, SealedSums>()
   return { add, list: () => [...all.values()] }
 
-  /** Adds an entry to its sums. @param row an entry's values by column */
+  /** Adds an entry to the sums of its key and person. @param row an entry's values by column */
   function add(row: Readonly<Record<string, unknown>>): void {
     const isDebit = row['kind'] === 'debit'
     if (!isDebit && row['usage_source'] === null) return

@@ -91,7 +91,7 @@ export type KeyPage = {
   personId?: string | undefined
   /** Only keys with these ids. */
   ids?: readonly string[] | undefined
-  /** The beginning of the label, of the visible characters or of the id, in lower or upper case. */
+  /** Only keys whose label, visible characters or id begins with this text, in lower or upper case. */
   q?: string | undefined
   state?: KeyState | undefined
   /** Whether to return only keys that were imported from another gateway. */

@@ -34,7 +34,7 @@ import type { ActDetails, NewAuditRow, Trail } from './trail.ts'
 export type ChangeScope = {
   /** An account by its id, or if no account has that id, by its name. */
   account?: string
-  /** An account by its name only. */
+  /** An account by its name. An id does not match here. */
   accountName?: string
   /** Keys by their ids or first characters. */
   key?: string
@@ -43,15 +43,15 @@ export type ChangeScope = {
   /** Operators by id or name, including revoked ones. */
   operator?: string
   /**
-   * The references of an account's grants, and its spending since the last grant. No debit of the account is posted
-   * until the change ends.
+   * The references of an account's grants, and its spending since the last grant. Debits of the account wait until the
+   * change has ended.
    */
   grants?: { accountId: string; base: GrantBase | undefined }
-  /** The time zone whose days reports and budgets use. The zone stays the same until the change ends. */
+  /** Asks for the reporting zone, whose days reports and budgets use. The zone stays the same until the change ends. */
   reporting?: true
   /** Set if the change writes an entry. Such a change needs the fact `clock`, about the clock that dates entries. */
   isDated?: true
-  /** All people, or people by id, external id, e-mail address or name. The identities linked to them are included. */
+  /** All people, or those with these ids, external ids, e-mail addresses or names. Linked identities are included. */
   persons?: 'all' | readonly string[]
   /** Accounts by their ids or names. */
   accounts?: readonly string[]
@@ -94,7 +94,7 @@ export type Facts = {
   accounts: readonly AccountRow[]
   ahead?: readonly AheadAccount[]
   aheadBudgets?: readonly { accountId: string; scope: string; per: Budget['per'] }[]
-  /** For each account in `ahead` that has grants: the references of its grants. */
+  /** For each account in `ahead` that has grants: the references (unique texts) of these credits. */
   aheadGrants?: readonly { accountId: string; references: readonly string[] }[]
   made: Made | undefined
   session?: BookRow<'sessions'> | undefined
@@ -167,9 +167,8 @@ export type BookWrite =
   | { kind: 'post_audit'; row: NewAuditRow; nowMs: number }
 
 /**
- * The spending in the window of a budget. From this, the store makes the row of the window. `spentNanos` is the sum of
- * the entries up to and including `throughSeq`. The store adds later entries. If `throughSeq` is undefined, the key is
- * new and has no entries, so nothing is added.
+ * The amount spent in a budget's window. `spentNanos` includes the entries up to `throughSeq`, and the store adds later
+ * entries. If `throughSeq` is undefined, the key is new and has no entries.
  */
 export type SpendBase = { spentNanos: bigint; throughSeq: number | undefined }
 
@@ -201,7 +200,7 @@ type Decision<T> = {
   result: T
   /** The record for the audit trail, if something is written. */
   trail?: Trail
-  /** Whether the audit trail records an act without writes, because the act takes effect outside of the books. */
+  /** Whether `trail` is recorded even without writes, because the change takes effect outside of the books. */
   isAct?: boolean
 }
 
@@ -303,7 +302,7 @@ export function whatDiffers(
   return { before: pick(before), after: pick(after) }
 }
 
-/** A row that may have a budget: a key, an account or a person. */
+/** A row that can have a budget: a key, an account or a person. */
 type Spender = { bounds: { budget: Budget | undefined }; spend: Spend | undefined }
 
 /** Makes the writes by which the store begins or stops to sum the spend of a changed budget. Sets `after.spend` too. */
@@ -335,7 +334,8 @@ export function credit(idOrName: string, amountNanos: bigint, reference: string)
       const { credit } = facts
       const after = { amount: formatCredits(amountNanos), reference }
       const trail = { operation: 'account.credit', object: account.id, after }
-      // Earlier releases accepted references of these two forms. So only the reference of a new credit is checked.
+      // Only a new credit's reference is checked, as earlier releases accepted the forms reserved for grants and
+      // corrections.
       if (!credit && (isOfGrant(reference) || isCorrectionReference(reference)))
         throw new BookError('reference_reserved', reference)
       if (!credit && !hasNothingUnseen(reference)) throw new BookError('reference_invalid', reference.slice(0, 40))
@@ -484,7 +484,7 @@ export function rotateKey(idOrPrefix: string, graceMs: number): BookChange<Issue
       if (hasEnded(old.expiresMs, nowMs)) throw new BookError('key_expired', old.id)
       if (old.session !== undefined) throw new BookError('key_of_session', old.id)
       const expiresMs = Math.min(old.expiresMs ?? Number.POSITIVE_INFINITY, nowMs + graceMs)
-      // The end of the old key's grace period is not the expiry of the new key.
+      // The new key gets the expiry that was set for the old key, not the end of the old key's grace period.
       const { write, issued } = issueKey(old, nowMs)
       return {
         writes: [{ kind: 'set_key', accountId: old.accountId, keyId: old.id, fields: { expiresMs } }, write],
@@ -506,7 +506,8 @@ function refuseStale(version: string, seen: string | undefined, subject: string)
 
 /**
  * Computes the new expiry of a key. A rotated key cannot outlive its grace period, because its owner has the successor.
- * If an operator shortens the life of a key that a person made for an agent, the earlier end stays.
+ * An operator can shorten the life of a key that a person made for an agent. A later confirmation of the person does
+ * not lengthen it again.
  * @throws BookError if the key was revoked, or would outlive its grace period
  */
 function endsOf(
@@ -516,13 +517,12 @@ function endsOf(
 ): Pick<KeyRow, 'expiresMs' | 'ownExpiresMs'> {
   const { id, label, revokedMs, expiresMs, ownExpiresMs } = key
   if (revokedMs !== undefined) throw new BookError('key_revoked', id)
-  // A key of another gateway that was not rotated has no grace period, so its expiry can be moved. The expiry that a
-  // successor would get (`ownExpiresMs`) stays the same.
+  // A key of another gateway that was not rotated has no grace period, so it can get any expiry. The expiry of its
+  // successor (`ownExpiresMs`) stays the same.
   if (key.origin !== undefined && !isForeignRotated) return { expiresMs: wishedMs, ownExpiresMs }
   if (key.origin === undefined && (expiresMs === undefined || expiresMs === ownExpiresMs)) {
-    // If an operator shortens the life of the key, `ownExpiresMs` keeps the later end. This difference marks the
-    // earlier end as fixed. Without the mark, the provider's next confirmation of the person would move the end
-    // (src/accounts/sign-in/own-keys.ts).
+    // If an operator shortens the life of a key that a person made, `ownExpiresMs` keeps the old end. Then the
+    // provider's next confirmation of the person does not move the shortened end (src/accounts/sign-in/own-keys.ts).
     const isShortened = label?.startsWith(ownKeyMark) && expiresMs !== undefined && (wishedMs ?? expiresMs) < expiresMs
     return { expiresMs: wishedMs, ownExpiresMs: isShortened ? expiresMs : wishedMs }
   }

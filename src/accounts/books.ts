@@ -179,16 +179,16 @@ const readingNames = [
 type BookReadings = Pick<BookStore, (typeof readingNames)[number]>
 
 /**
- * The books: accounts, keys, credits and entries, for the command line and other tools of an operator. They are the
- * same on every store. A running server follows each change (faults F-C45). A new key works as soon as it is created
- * (ruling R16). An account is identified by id or name, a key by id or by its first characters. All methods throw
- * BookError if a rule forbids the change. The audit trail records each change in the same commit.
+ * The books: accounts, keys, credits and entries, for the command line and other tools of an operator. An account is
+ * identified by id or name, a key by id or by its first characters. A running server sees each change (faults F-C45),
+ * and a new key works at once (ruling R16). The audit trail records each change in the same commit. All methods throw
+ * BookError if a rule forbids the change.
  */
 export interface Books extends BookReadings {
   /**
-   * Returns the same books for changes on behalf of an actor.
-   * @param calendar the days of budgets, if the books were opened without the store's time zone. A server's books have
-   *   it already, and ignore this parameter
+   * Returns these books for changes on behalf of an actor.
+   * @param calendar the calendar of the store's time zone, which decides when budgets renew. The books of a server know
+   *   it already and ignore this parameter
    */
   as(act: Act, calendar?: Calendar): Books
   /** Creates an account. Initial credit is booked with the reference `create:<id>` (ruling C8). */
@@ -225,12 +225,15 @@ export interface Books extends BookReadings {
    */
   importForeign(plan: ForeignImport): Promise<ForeignCounts>
   createPerson(wishes: PersonWishes): Promise<{ id: string }>
-  /** Changes a person. The change is refused if the act (see `as`) names an old version. */
+  /**
+   * Changes a person. The act (see `as`) may name the version that the operator saw. If that version is old, the change
+   * is refused.
+   */
   updatePerson(person: string, wishes: PersonWishes): Promise<PersonRow>
   /** Finds a person by id or external id, or by an e-mail address or name that only one person has. */
   findPerson(person: string): Promise<PersonRow>
   importPersons(lines: readonly PersonLine[]): Promise<ImportCounts>
-  /** Makes the second person an identity of the first person. */
+  /** Makes two people one person. The second person becomes a further identity of the first. */
   linkPersons(person: string, second: string): Promise<PersonRow>
   /** Erases a person for good (ruling Y21). Their keys stay and belong to nobody. */
   erasePerson(person: string): Promise<PersonRow>
@@ -252,8 +255,9 @@ export interface Books extends BookReadings {
   /** Makes a token for the command line, valid for one minute. */
   makeCommandToken(): Promise<IssuedSession>
   /**
-   * Finds the operator or key owner to whom a token, key or cookie belongs. @param digest the digest of the shown text
-   * @returns undefined if it is unknown or no longer valid
+   * Finds the operator or key owner to whom a token, key or cookie belongs.
+   * @param digest the digest of the token, key or cookie
+   * @returns undefined if the digest is unknown or no longer valid
    */
   findPrincipal(digest: string, kind: 'bearer' | 'cookie'): Promise<Principal | undefined>
   signIn(whose: Principal): Promise<IssuedSession>
@@ -274,8 +278,9 @@ export interface Books extends BookReadings {
   /** Begins the sign-in of a program. The program redeems `code` once a person has approved the sign-in. */
   beginGrant(wishes: GrantWishes): Promise<BegunGrant>
   /**
-   * Finds the grant of a program's sign-in. @param asked the user code as a person types it, or the id @returns
-   * undefined if the grant is unknown or has expired; otherwise the grant in any state
+   * Finds the grant of a program's sign-in, in any state.
+   * @param asked the user code as a person types it, or the id
+   * @returns undefined if the grant is unknown or has expired
    */
   findGrant(asked: string | { id: string }): Promise<GrantRow | undefined>
   /** Stores the encrypted data of the person who is about to sign in, while the grant is pending. */
@@ -298,7 +303,7 @@ export interface Books extends BookReadings {
   confirmClock(): Promise<{ time: string }>
   /**
    * Corrects the times of all entries that are dated ahead of the clock (amends ruling C15).
-   * @param lastMs the time at which the last of the moved entries will count, see `correctTimes`
+   * @param lastMs the corrected time of the latest of these entries, see `correctTimes`
    */
   correctAhead(lastMs: number): Promise<Correction>
   /** Adds a record to the audit trail for an act that changes nothing in the books. */
@@ -315,10 +320,7 @@ export interface Books extends BookReadings {
  */
 type SpendScope = { accountId: string; scope: string }
 
-/**
- * A store, as the books use it. It reads, and it makes each change either completely or not at all. The store knows
- * none of the books' rules.
- */
+/** The part of a store that the books use. It makes each change completely or not at all, and knows no book rules. */
 export interface BookStore {
   listAccounts(): Promise<AccountRow[]>
   pageAccounts(page: AccountPage): Promise<AccountRow[]>
@@ -341,8 +343,8 @@ export interface BookStore {
    */
   sumEntries(filter: EntryFilter, by: readonly Grouping[], shifts?: readonly DayShift[]): Promise<Total[]>
   /**
-   * Lists the models of folded entries, which are entries summed into rows for reports. While reports leave unfolded
-   * entries out, a model may be missing if all its entries are unfolded.
+   * Lists the models of all entries. Entries that are not yet summed for reports are searched too, unless there are too
+   * many.
    */
   listModels(): Promise<string[]>
   /** Returns the time zone of the days in reports, and the time from which figures for reports are kept. */
@@ -355,8 +357,8 @@ export interface BookStore {
    */
   readUsage(question: UsageQuestion): Promise<UsageAnswer>
   /**
-   * Returns the names of lines (a key with its successors) by the ids of their first keys. The name of a line is that
-   * of its newest key.
+   * Returns the name of each line (a key with its successors) by the id of its first key. The name of the newest key
+   * counts.
    */
   nameLines(ids: readonly string[]): Promise<ReadonlyMap<string, string>>
   /**
@@ -364,11 +366,11 @@ export interface BookStore {
    * people are left out.
    */
   namePersons(ids: readonly string[]): Promise<ReadonlyMap<string, { id: string; name: string }>>
-  /** Returns, for each given key that is a successor, the first key of its line (a key with its successors). */
+  /** Maps each given key that is a successor to the first key of its line. A line is a key with its successors. */
   findLines(keys: readonly string[]): Promise<ReadonlyMap<string, string>>
   /**
-   * Returns those of the given lines that have a valid key made by this gateway. A revoked key is not valid. A line is
-   * a key with its successors, and is given by the id of its first key.
+   * Returns those of the given lines that have a valid key of this gateway (not imported, not revoked). A line (a key
+   * with its successors) is given by the id of its first key.
    */
   findRotated(scopes: readonly string[]): Promise<ReadonlySet<string>>
   /** Lists the ids of all keys of a line (a key with its successors). */
@@ -387,8 +389,8 @@ export interface BookStore {
   /** Stores a header for good. @returns the header that is now stored, which is the earlier header if there was one */
   keepHeader(accountId: string, month: string, header: StatementHeader): Promise<StatementHeader>
   /**
-   * Ranks accounts or keys by spending, highest first. Equal amounts are sorted by id. While too many entries are
-   * unfolded, they do not count, as in `readUsage`.
+   * Ranks accounts or keys by spending, the highest first. Equal amounts are sorted by id. If too many entries are not
+   * folded into figures yet, these entries do not count, as in `readUsage`.
    */
   rankSpent(ranking: SpendRanking): Promise<RankedSpend[]>
   /** Returns the total cost of a key in nano-credits, minus the amounts given back. */
@@ -396,8 +398,8 @@ export interface BookStore {
   /** Verifies the ledger. Returns findings in words. An empty list means that the books are right. */
   verify(options: VerifyOptions): Promise<string[]>
   /**
-   * Verifies the ledger. If nothing is wrong, it also makes a head (a digest of all entries that it read), and stores
-   * the head's moment (ruling C15).
+   * Verifies the ledger. If nothing is wrong, makes a head (a digest of all entries that were read), and stores the
+   * time of the head (ruling C15).
    */
   audit(options: VerifyOptions): Promise<Audited>
   findPersons(asked: readonly string[]): Promise<PersonRow[]>
@@ -438,8 +440,8 @@ export interface BookStore {
   findAccount(idOrName: string): Promise<AccountRow | undefined>
   listKeys(accountId?: string): Promise<KeyRow[]>
   /**
-   * Sums what the keys of a scope have spent in a time span. The sum covers all entries that the account has at the
-   * time of the call.
+   * Sums the spending of one key, account or person in a time span (see `SpendScope`). All entries that exist at the
+   * time of the call are included.
    */
   sumSpend(of: SpendScope & TimeSpan): Promise<SpendBase>
   /** Sums what was spent in a time span, for each person id in the entries of an account. */
@@ -532,7 +534,10 @@ export function createBooks(
     }
   }
 
-  /** Repeats a change until it lacks no sums. Until then, it writes nothing. Sums are read without a lock. */
+  /**
+   * Makes a change that may need sums. If sums are missing, nothing is written. The sums are then read without a lock,
+   * and the change is tried again.
+   */
   async function counting<T>(make: (counted: PersonCounting) => BookChange<T | Uncounted>): Promise<T> {
     const sums = new Map<string, PersonSums>()
     const keyOf = ({ accountId, per }: UncountedBudget) => `${accountId} ${per}`
@@ -628,8 +633,8 @@ function ownerOfSession(whose: Principal): { operatorId: string; expiresMs: numb
 }
 
 /**
- * Finds the operator or the key owner who presents a token or a cookie. A bearer token is a key, or it belongs to an
- * operator or to the command line. A cookie stands for an operator or a key.
+ * Finds the operator or the key owner to whom a token or a cookie belongs. A bearer token is a key, the token of an
+ * operator, or the token of the command line.
  */
 async function findPrincipal(
   store: BookStore,

@@ -122,8 +122,8 @@ export function createCalendar({ timeZone: named, weekStarts: weekStart }: Zone)
 }
 
 /**
- * Returns a function for the offset of a zone from UTC at a moment, in ms. The offset is positive if the zone's clocks
- * are ahead. The function remembers offsets.
+ * Returns a function that gives a zone's offset from UTC at a moment, in ms. The offset is positive if the zone's
+ * clocks are ahead. The function remembers offsets.
  * @throws RangeError if the zone does not exist: see `isTimeZone`
  */
 export function zoneOffset(timeZone: string): (ms: number) => number {

@@ -87,7 +87,7 @@ type LaterColumn = 'calls' | DetailColumn
 
 type ChainedColumn = Exclude<EntryColumn, LaterColumn>
 
-/** The columns that form 1 covers, in their order. */
+/** The columns that the digest of an entry in form 1 covers, in their order. */
 export const chainedColumns = columns.slice(0, columns.indexOf('calls')) as ChainedColumn[]
 
 export type ChainedRow = { readonly [Column in ChainedColumn]: unknown } & {
@@ -95,8 +95,8 @@ export type ChainedRow = { readonly [Column in ChainedColumn]: unknown } & {
 }
 
 /**
- * Computes the digest of an entry: the form, a colon and a SHA-256 in base 64. The hash covers field(form),
- * field(previous), and a field for each column.
+ * Computes the digest of an entry: the form, a colon and a SHA-256 in base 64. The hash covers the form, the previous
+ * digest and the columns, each of them written by `field`.
  * @param previous the digest of the previous entry of the account; null for the first entry
  */
 export function digestEntry(row: ChainedRow, previous: string | null): string {
@@ -141,7 +141,9 @@ export function formatLater(row: { readonly [Column in LaterColumn]?: unknown },
   return text
 }
 
-/** Formats the middle part of a digest's input. The database adds the parts with the entry's place in the chain. */
+/**
+ * Formats the middle part of a digest's input. The database adds the parts that contain the entry's place in the chain.
+ */
 export function formatContent(row: { readonly [column: string]: unknown }): string {
   let text = ''
   for (const column of contentColumns) text += field(row[column])
@@ -206,8 +208,8 @@ export class HeadHash {
   #isCut = false
 
   /**
-   * @param cutMs the moment of a correction. Set if the head was made before this correction, and by a clock that was
-   * ahead. Such a head covers no entry that was posted after the correction.
+   * @param cutMs the moment of a correction that followed the head. Set only if the clock was ahead when the head was
+   *   made. Then the head covers no entry that was posted after the correction.
    */
   constructor(momentMs: number, cutMs?: number) {
     this.momentMs = momentMs
@@ -215,15 +217,14 @@ export class HeadHash {
   }
 
   /**
-   * Adds the next entry. A head is a digest of all entries up to a moment. A head made after a correction covers the
-   * correction and the account's entries before it, whatever their posting times (amends ruling C15).
+   * Adds the next entry. A head made after a correction covers the correction and the account's earlier entries. Their
+   * posting times do not matter (amends ruling C15).
    * @param correctedMs the moment of the correction; undefined if the entry is not a correction
    */
   note(accountId: string, postedMs: number, digest: string, correctedMs?: number): void {
     if (accountId !== this.#accountId) this.#endAccount()
     this.#accountId = accountId
-    // A head from before the correction at `cutMs` covers neither this correction nor later entries of the account. The
-    // entries that the correction names come before the correction.
+    // A head from before the correction at `cutMs` covers neither this correction nor later entries of the account.
     if (correctedMs !== undefined && correctedMs === this.#cutMs) this.#isCut = true
     const fromMs = Math.min(postedMs, correctedMs ?? postedMs)
     if (this.#isCut || fromMs > this.momentMs) return
@@ -252,7 +253,7 @@ export function postedMs(nowMs: number, previousMs: number, headMs: number): num
   return Math.max(nowMs, previousMs, headMs + 1)
 }
 
-/** The most by which the time of the last head may be ahead of the clock, in ms. */
+/** The time of the last head may be at most this far ahead of the clock, in ms. */
 const aheadMax = 86_400_000
 
 /**

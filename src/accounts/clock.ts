@@ -7,14 +7,17 @@ import { formatTime } from './calendar.ts'
  * clock only runs forward, also while the machine is suspended.
  */
 
-/** The most that the wall clock may differ from the steady clock, or be earlier than the newest entry, in ms. */
+/**
+ * The largest accepted difference between wall clock and steady clock, in ms. The wall clock can also be earlier
+ * than the newest entry by this much.
+ */
 export const apartMaxMs = 3_600_000
 /**
  * A starting server or command accepts its clock if the newest entry or confirmation is at most this old, in ms.
  * Otherwise an operator must confirm the clock again.
  */
 const restMaxMs = 366 * 86_400_000
-/** The time between two reads of the store, in ms: normally, and while the clock is in doubt. */
+/** How often the store is read, in ms: normally, and while the clock is in doubt. */
 const [lookMs, doubtMs] = [60_000, 1_000]
 /** The last moment that a Date can hold. A forger may have stored a later one. */
 export const datedMax = 8_640_000_000_000_000
@@ -40,14 +43,17 @@ const problems = {
 
 /**
  * The state of a clock, as the store's thread reports it.
- * @property problem with `moved` or `rest`, the clock is in doubt, so no entry may be dated. `ahead` means that the
- *   newest entry is ahead of the clock, which is only reported.
+ * @property problem `moved` or `rest`: the clock is in doubt, and entries cannot be dated. `ahead`: the newest entry is
+ *   ahead of the clock, and entries are still dated
  * @property offsetMs wall time minus steady time, measured when the clock was accepted at a start or confirmed
  */
 export type ClockNews = ClockFacts & {
   problem: keyof typeof problems | undefined
   offsetMs: number | undefined
-  /** By how many ms this server's clock is surely ahead of the store's (negative: late). Undefined with one clock. */
+  /**
+   * The least time by which this server's clock is ahead of the store's clock, in ms. Negative: it is late. Undefined:
+   * both use one clock.
+   */
   aheadMs?: number
 }
 
@@ -55,8 +61,8 @@ export type ClockNews = ClockFacts & {
 const differsMs = 5_000
 
 /**
- * Whether so much time has passed since the newest entry that an operator must confirm the clock. This is asked only if
- * no server has watched the clock until now. An empty store needs no confirmation.
+ * Whether so much time has passed since the newest entry that an operator must confirm the clock. This is asked only
+ * until a server has accepted the clock. An empty store needs no confirmation.
  */
 export function isPastRest({ nowMs, newestMs = nowMs, confirmed }: ClockFacts): boolean {
   // A confirmed time that is later than now does not count, because the clock was set back after the confirmation.
@@ -91,8 +97,8 @@ export class ClockWatch {
   #dueMs = Number.NEGATIVE_INFINITY
 
   /**
-   * @param offsetMs how far wall clock and steady clock were apart when the previous thread accepted the wall clock;
-   *   undefined at the start of a server
+   * @param offsetMs the difference between wall clock and steady clock when the previous thread accepted the wall
+   *   clock; undefined at the start of a server
    */
   constructor(steadyMs: () => number, offsetMs: number | undefined) {
     this.#steadyMs = steadyMs

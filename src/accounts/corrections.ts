@@ -12,8 +12,8 @@ import { lastGrantUntil, monthOf } from './grants.ts'
  */
 
 /**
- * A correction of all entries dated ahead of the clock. @property shiftMs if the creation time of an entry is ahead
- * too, the entry moves back by this number of ms
+ * A correction of all entries dated ahead of the clock.
+ * @property shiftMs the ms by which an entry moves back if it was created after `nowMs`
  */
 export type Correction = { accounts: readonly AheadAccount[]; nowMs: number; shiftMs: number }
 
@@ -23,10 +23,7 @@ export type CorrectedEntry = Omit<AheadEntry, 'effectiveMs'> &
 
 const entriesAtOnce = 1_000
 
-/**
- * Reads the entries of a correction that is planned or was made. They are read page by page, because there may be any
- * number.
- */
+/** Reads the entries that a correction names, page by page. The correction may be only planned. */
 export async function* eachCorrected(
   books: { pageAhead(page: AheadPage): Promise<AheadEntry[]> },
   { accounts, nowMs, shiftMs }: Correction,
@@ -59,7 +56,7 @@ function effectiveMsOf({ createdMs }: { createdMs: number }, nowMs: number, shif
 }
 
 /**
- * Computes the number of ms by which entries that were created after `nowMs` move back. The last of them then counts at
+ * Returns by how many ms the entries that were created after `nowMs` move back, so that the last of them counts at
  * `lastMs`.
  */
 function shiftMsOf(entries: readonly { createdMs: number }[], nowMs: number, lastMs: number): number {
@@ -78,8 +75,8 @@ export function correctTimes(accounts: readonly AheadAccount[], nowMs: number, l
   if (lastMs > nowMs) throw new BookError('effective_ahead', formatTime(lastMs)!)
   const moved = accounts.flatMap(({ moved, afterMs }) => (moved ? [{ ...moved, afterMs }] : []))
   const latestMs = moved.reduce((latest, one) => Math.max(latest, one.lastMs), 0)
-  // The earliest valid `lastMs`. No entry may move to a time before 1970. No entry may move before the previous entry
-  // of its account, if that entry is correctly dated.
+  // The earliest valid `lastMs`. No entry may move to a time before 1970. `lastMs` must not precede the entry before
+  // the moved ones, unless that entry is dated ahead of the clock too.
   const earliestMs = moved.reduce(
     (earliest, { firstMs, afterMs }) => Math.max(earliest, latestMs - firstMs, afterMs <= nowMs ? afterMs : 0),
     0,
@@ -105,7 +102,7 @@ export function correctAhead(lastMs: number, calendar: Calendar): BookChange<Cor
           ...{ kind: 'set_spend', accountId, scope, ...spanOf(calendar, per, nowMs) },
           ...{ spentNanos: 0n, throughSeq: 0 },
         })
-      // A grant that was made for a future month stays. The months until then get their own grants (ruling Y20).
+      // A grant that was made for a future month stays. Each month before it gets its own grant (ruling Y20).
       for (const { accountId, references } of aheadGrants ?? []) {
         const lastGrant = lastGrantUntil(references, monthOf(calendar, nowMs))
         writes.push({ kind: 'set_account', accountId, fields: { lastGrant } })

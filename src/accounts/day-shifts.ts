@@ -12,8 +12,9 @@ const dayMs = 86_400_000
 const firstMs = Date.UTC(2020, 0)
 
 /**
- * Makes the shifts by which a database finds the day of an entry without knowing time zones (ruling X12). A zone has a
- * few shifts a year. The first shift also applies to earlier times. @param sinceMs, untilMs the span to cover
+ * Makes the shifts with which a database that knows no time zones finds the day of an entry (ruling X12). A zone has a
+ * few shifts a year. The first shift also applies to earlier times.
+ * @param sinceMs, untilMs the span to cover
  */
 export function dayShifts(
   calendar: Pick<Calendar, 'periodOf' | 'dateOf'>,

@@ -14,7 +14,7 @@ export type KeyScope = Omit<KeyBounds, 'budget' | NotAsked> & {
   budgetNanos: bigint | undefined
 }
 
-/** Bounds that no store judges. A new bound of a key is sent to the store unless it is listed here. */
+/** Bounds that no store checks. If any other bound of a key changes, the new bound is sent to the store. */
 type NotAsked = 'models' | 'person' | 'labels' | 'mayChoose' | 'externalId' | 'metadata'
 
 export type DeskQuestion = {
@@ -34,7 +34,7 @@ export type DeskQuestion = {
   place: 'take' | PlaceTaken
 }
 
-/** The start of each rate window in which a request took a place, as the store reported it. */
+/** The starts of the rate windows in which a request took a place, as the store reported them. */
 export type PlaceTaken = { accountMs: number; keyMs: number | undefined; personMs?: number | undefined }
 
 /** The account that holds or owes an amount. The key and the person are set only if their budgets count the amount. */
@@ -55,9 +55,7 @@ export type DeskAnswer = {
   id: number
   /** The store's decision. `silent`: the store did not answer in time. */
   verdict: DeskVerdict | 'silent'
-  /**
-   * Whether the whole store is silent, if the verdict is `silent`. Otherwise a locked row may delay this account only.
-   */
+  /** For `silent`: whether the store answers nobody. If false, perhaps only this account waits, for a locked row. */
   isStoreSilent?: boolean
   /** The figures of the account; undefined if the store is silent. */
   figures: DeskFigures | undefined

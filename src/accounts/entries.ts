@@ -124,8 +124,8 @@ export type VerifyOptions = {
   /** Computes the price of tokens and calls, in nano-credits. */
   priceNanos: (prices: Debit['prices'], usage: Debit['usage'], calls: Debit['calls']) => bigint
   /**
-   * Reads the stored text of a price list. The returned function finds the price versions of the list that fit the
-   * facts of an answer. If `readList` is missing, every entry that names a list is reported as a finding.
+   * Reads the stored text of a price list. The returned function finds the price versions of the list that fit an
+   * answer. If `readList` is missing, each entry that names a list is a finding.
    * @throws if the text does not match the digest
    */
   readList?: (
@@ -160,8 +160,8 @@ const returnPrefix = 'return:'
 
 /**
  * Makes the reference of the entry that gives a debit back (ruling C13).
- * @param number above 1 only if a top-up already uses the reference with the next lower number. The first release
- *   accepted any reference for a top-up (ruling C8).
+ * @param number 1, or a higher number if top-ups have taken the references with the lower numbers. The first release
+ *   accepted any reference for a top-up (ruling C8)
  */
 export function returnReference(requestId: string, number = 1): string {
   return number === 1 ? returnPrefix + requestId : `${returnPrefix}${requestId}/${number}`
@@ -172,26 +172,28 @@ export function readReturnReference(reference: string): string | undefined {
   return reference.startsWith(returnPrefix) ? reference.slice(returnPrefix.length).replace(/\/\d+$/, '') : undefined
 }
 
-/**
- * The entries of an account that are posted ahead of the store's clock and have no correction yet. Their numbers are
- * consecutive.
- */
+/** Consecutive entries of an account that are posted ahead of the store's clock and not corrected yet. */
 export type AheadAccount = {
   accountId: string
   accountName: string | undefined
   fromSeq: number
   toSeq: number
-  /** The first and the last creation time that is ahead of the clock. Undefined if no entry was created ahead of it. */
+  /** The earliest and the latest creation time that is ahead of the clock. Undefined if no creation time is ahead. */
   moved: { firstMs: number; lastMs: number } | undefined
-  /** The latest creation time of an entry that was not created ahead of the clock. Undefined if there is none. */
+  /**
+   * The latest creation time among entries that were not created ahead of the clock. Undefined if there are no such
+   * entries.
+   */
   keptMs: number | undefined
-  /** The earliest time for the first entry: the time of the entry before it, or of the account's creation. */
+  /** The time of the entry before the first one, or else of the account's creation. No entry may be moved before it. */
   afterMs: number
   /** Whether one of the entries is a monthly grant. */
   hasGrant: boolean
 }
 
-/** An entry dated ahead of the clock. @property effectiveMs when the entry counts; undefined before its correction */
+/**
+ * An entry dated ahead of the clock. @property effectiveMs when the entry counts; undefined if it is not corrected yet
+ */
 export type AheadEntry = {
   seq: number
   createdMs: number
@@ -245,7 +247,7 @@ const facts = ['model', 'priceVersion', 'usageSource', 'outcome', 'pricedCalls']
 const origins = ['keyId', 'clientWire', 'modelWire', 'upstream', 'upstreamAccount'] as const
 type Counter = (typeof counters)[number]
 
-/** For each grouping, the field of a `Total` that has the value of the group. */
+/** The field of a `Total` that each grouping uses. */
 const places = {
   day: 'dayMs',
   model: 'model',

@@ -27,7 +27,7 @@ type ColumnValue = null | number | bigint | string
 /** All columns except the id. Each store assigns its own ids. */
 export const entryColumns = [...fieldColumns, 'digest'] as const
 
-/** The number of columns before those that only entries of form 3 use (chain.ts). */
+/** The number of columns that an entry of any form can use. The columns after them are only for form 3 (chain.ts). */
 const plainCount = fieldColumns.length - detailColumns.length
 
 type Prepare = (sql: string) => { run(...values: ColumnValue[]): { changes: number | bigint } }
@@ -76,7 +76,7 @@ export function creditRow(
   return effectiveMs === undefined ? row : { ...row, effective: effectiveMs }
 }
 
-/** For each column that only entries of form 3 have (chain.ts): the field of `EntryDetails`. */
+/** For each column that exists only in form 3 (chain.ts): the field of `EntryDetails`. */
 const detailFields = {
   list: 'list',
   band: 'band',
@@ -99,7 +99,7 @@ function detailRow(details: EntryDetails): Partial<UnplacedRow> {
   return Object.fromEntries(detailColumns.map((column) => [column, details[detailFields[column]] ?? null]))
 }
 
-/** Converts column values to details. Returns undefined if all columns are empty. */
+/** Reads the details of an entry from its columns. Returns undefined if the row has none. */
 function readDetails(row: Record<string, unknown>): EntryDetails | undefined {
   if (formOf(row) !== '3') return undefined
   const details = detailColumns.flatMap((column) => {
@@ -110,8 +110,8 @@ function readDetails(row: Record<string, unknown>): EntryDetails | undefined {
 }
 
 /**
- * Columns that a return (the entry that gives a debit back) copies from its debit. So sums by these columns come to
- * zero.
+ * Columns that a return (an entry that gives a debit back) copies from its debit. So in sums by these columns, the two
+ * entries cancel out.
  */
 const returnedColumns = [
   'outcome',
@@ -174,7 +174,7 @@ export const givenColumns = fieldColumns.filter((column) => !placeColumns.includ
 
 const givenKinds = fieldColumns.map((column) => (placeColumns.includes(column) ? undefined : entryKinds[column]))
 
-/** Whether each value has the type of its column. If not, the database converts it, and the digest does not match. */
+/** Whether each value has the type of its column. Otherwise the database converts values, and digests do not match. */
 export function isWellTyped(row: UnplacedRow): boolean {
   const values = Object.values(row)
   for (let at = 0; at < values.length; at++) {

@@ -33,7 +33,8 @@ type ForeignAccount = {
 }
 
 /**
- * A key to import. @property digest as `digestOfHex` makes it; of two keys with the same digest, the first is imported
+ * A key to import.
+ * @property digest the result of `digestOfHex`. Of several keys with one digest, only the first is imported
  * @property account the name of one of the imported accounts
  */
 type ForeignKey = {
@@ -66,7 +67,7 @@ type ForeignPerson = {
 /**
  * Accounts and keys that are imported at once.
  * @property origin the name of the other gateway, in one word
- * @property persons people who have the keys, needed only if more than a person's external id is known
+ * @property persons the people of whom more is known than the external id in their keys
  */
 export type ForeignImport = {
   origin: string
@@ -88,7 +89,7 @@ export type ForeignCounts = {
 export const foreignKeysMax = 10_000
 
 /**
- * The most people to look up by id, because the length of a statement is limited. If there are more, all people of the
+ * The maximum number of people to look up by id. For more people the statement would be too long, so all people of the
  * store are read.
  */
 const namedPersonsMax = 1_000

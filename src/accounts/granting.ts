@@ -29,8 +29,8 @@ export function createGranting({ books, directory, nowMs, calendar, log }: Grant
   return { around, postAll }
 
   /**
-   * Wraps an admission, so that a request waits until a grant that is due is posted. A request of an account without
-   * grants costs one comparison.
+   * Wraps an admission. If a grant of the account is due, the request waits until the grant is posted. For an account
+   * without grants, this costs one comparison.
    */
   function around(admission: Admission): Admission {
     return {

@@ -1,9 +1,9 @@
 import type { Calendar } from './calendar.ts'
 
 /**
- * The last grant of an account, and the number of its entry (`seq`). `spentNanos` is the part of the grant that was
- * spent up to and including entry `throughSeq`. `throughSeq` is undefined if the account keeps the unspent rest,
- * because the spend is not summed then.
+ * The last grant of an account. `seq` is the number of its entry. `spentNanos` is the part of the grant that was spent
+ * up to and including entry `throughSeq`. If the unspent rest does not lapse, the spend is not summed, and `throughSeq`
+ * is undefined.
  */
 export type GrantBase = {
   reference: string
@@ -38,7 +38,7 @@ export function monthOfGrant(reference: string | undefined): string {
   return /\/(\d{4}-\d\d)(?:\/\d+)?$/.exec(reference ?? '')?.[1] ?? ''
 }
 
-/** Returns the last of an account's grants for this month or an earlier one; undefined if the account has no such grant. */
+/** Returns the last of an account's grants up to this month; undefined if there is none. */
 export function lastGrantUntil(references: readonly string[], month: string): string | undefined {
   return references
     .filter((reference) => monthOfGrant(reference) <= month)

@@ -35,7 +35,7 @@ export type KeyBounds = {
 
 export type Metadata = Readonly<Record<string, string>>
 
-/** The bounds of an account, over all its keys and replicas. A field is undefined if it has no such bound. */
+/** The bounds of an account, over all its keys and replicas. An undefined field sets no bound. */
 export type AccountBounds = Pick<KeyBounds, 'budget' | 'requestsPerMinute' | 'externalId' | 'metadata'> & {
   /**
    * The balances below which `credit_low` is sent for this account, in nano-credits. They replace the configured

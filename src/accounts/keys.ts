@@ -64,8 +64,8 @@ export function nameOfKey(text: string): string {
 }
 
 /**
- * Shortens each key in a text to its first characters, even a key that is not whole. The text may then be shown and
- * stored (ruling U5). A text that may be a key of another gateway is cut to `sk-`.
+ * Shortens each key in a text to its first characters, even a key that is not whole. After that, the text can be shown
+ * and stored (ruling U5). A text that looks like a key of another gateway is cut to `sk-`.
  */
 export function withoutKeys(text: string): string {
   return text

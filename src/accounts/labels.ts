@@ -8,16 +8,17 @@
 export type DeclaredLabels = ReadonlyMap<string, ReadonlySet<string>>
 
 /**
- * The most labels of a key. A key's client may choose labels in at most as many dimensions. So an entry has at most
- * twice as many labels.
+ * The maximum number of labels of a key. A client can add as many labels of other dimensions, so an entry has at most
+ * twice this number.
  */
 export const labelsMax = 4
 
-/** The most values of all dimensions together. */
+/** The most values of labels in a configuration, over all dimensions together. */
 export const labelValuesMax = 1_000
 
 /**
- * The form of a label's dimension and value: up to 64 letters, digits, and marks that headers and lists need not quote.
+ * The form of a label's dimension and value: up to 64 letters, digits and marks. These marks need no quotes in headers
+ * and lists.
  */
 export const labelWord = /^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,63}$/
 

@@ -69,7 +69,7 @@ export type DetailedDebit = {
   details?: EntryDetails | undefined
   /** The text of the price list whose digest is `details.list`. Stored once for each digest. */
   listText?: string | undefined
-  /** The prices of the version `details.costVersion`. */
+  /** The prices that `details.costVersion` names. */
   costPrices?: Prices | undefined
 }
 
@@ -123,16 +123,17 @@ export interface Ledger {
    */
   debit(debit: Debit): Promise<'posted' | 'exists' | 'spooled'>
   /**
-   * Returns why new inference is refused now; undefined while it is accepted. Admission, probes and reports all use
-   * this. @param accountId if set, causes that block only this account are checked too: an overdue debit, or a
-   * withdrawal that has not ended (Y16)
+   * Returns why new inference is refused now; undefined while it is accepted.
+   * @param accountId an account, to include causes that block this account alone. These are an overdue debit, and a
+   *   withdrawal that has not ended (Y16)
    */
   whyBlocked(accountId?: string): LedgerBlock | undefined
   /** Counts the debits that are not in the ledger yet. */
   backlog(): Backlog
   /**
-   * Makes the ledger call `tell` for each debit that has become durable, with the time that this took in ms. A new call
-   * replaces the function of an earlier call.
+   * Sets the function that the ledger calls for each debit that has become durable. It replaces the function of an
+   * earlier call.
+   * @param tell receives the time that this took, in ms
    */
   onDurable(tell: (tookMs: number) => void): void
 }

@@ -1,6 +1,6 @@
 export type WindowPlace = { ok: true; giveBack(): void } | { ok: false; retryAfterSeconds: number }
 
-/** Returns the window with fewer places left (ruling R13). */
+/** Returns the window in which fewer requests are left (ruling R13). */
 export function narrower(one: WindowFigures | undefined, other: WindowFigures | undefined): WindowFigures | undefined {
   if (!one || !other) return one ?? other
   return other.left < one.left ? other : one
@@ -85,8 +85,8 @@ export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: 
 }
 
 /**
- * Returns a function that gives an object made by `open` for the current limit. While the limit stays the same, the
- * function gives the same object. After a change of the limit, it calls `open` again.
+ * Returns a function that gives the object which `open` made for the current limit. After a change of the limit, `open`
+ * is called again.
  */
 export function underLimit<T>(limit: () => number, open: (limit: number) => T): () => T {
   let inForce = limit()

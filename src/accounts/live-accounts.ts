@@ -20,7 +20,7 @@ export function setFigures(listener: BalanceListener, { balances, spends = [] }:
   for (const [scope, spend] of spends) listener.spend?.(scope, spend)
 }
 
-/** The balances of all accounts, in the memory of the only serving process. */
+/** The balances of all accounts, in the memory of a process that alone serves its store. */
 export interface Balances {
   /** Returns undefined for an account that the store has not reported. */
   get(accountId: string): Balance | undefined
@@ -52,13 +52,11 @@ export function createBalances(): Balances {
 }
 
 /*
- * The estimated cost of running requests is held back, so that parallel requests cannot spend the same credit (ruling
- * C2). A request is admitted while balance − holds is above zero. The admitted request then holds its estimate. The law
- * of overdraft:
+ * The estimated cost of a running request is held back, so that parallel requests cannot spend the same credit (ruling
+ * C2). A request is admitted while balance − holds is above zero. The admitted request then holds its estimate. This
+ * limits the overdraft:
  *
  *     overdraft ≤ Σ max(0, actual − hold) + the last hold
- *
- * The reason: when the last request was admitted, at least one nano-credit was not held.
  */
 
 /** The credit of an account, in nano-credits. All requests of the account share one live object. */
@@ -124,8 +122,8 @@ export type BoundsBook = ReturnType<typeof createBoundsBook>
 export function createBoundsBook() {
   const byScope = new Map<string, LiveBounds>()
   const byKey = new Map<string, LiveBounds>()
-  // Debits are counted by key, because a key may get or lose limits before its debit is in the ledger. They are not
-  // counted by scope (the keys that share limits).
+  // The amount of the due debits of each key. It is kept by key and not by scope, because a key may get or lose limits
+  // before its debit is in the ledger.
   const owed = new Map<string, bigint>()
   const leaving = new Set<string>()
   return { note, forget, of, set, owe, left }
@@ -148,9 +146,9 @@ export function createBoundsBook() {
   }
 
   /**
-   * Forgets keys that no longer exist. A key stays while requests of its line (a key with its successors) run. A key
-   * also stays while one of its debits is not in the store. A later call forgets such a key. So call this from time to
-   * time, even with an empty list.
+   * Forgets keys that no longer exist. A key stays while requests of its line (a key with its successors) run, or while
+   * one of its debits is not in the store. A later call forgets the key. So call this now and then, even with an empty
+   * list.
    */
   function forget(gone: readonly string[]): void {
     for (const id of gone) if (byKey.has(id)) leaving.add(id)
@@ -169,7 +167,7 @@ export function createBoundsBook() {
     return byKey.get(keyId)
   }
 
-  /** Sets the spending that the store reports. Debits that the store does not have yet stay added to it. */
+  /** Sets the spending that the store reports. Debits that the store lacks are counted apart (`owe`). */
   function set(scope: string, spend: Spend): void {
     const live = byScope.get(scope)
     if (live) live.spend = spend
@@ -190,7 +188,7 @@ export function createBoundsBook() {
   }
 }
 
-/** Whole accounts as the store has them now, each with all its valid keys. */
+/** Accounts that have changed, as the store now has them. Each account comes with all its valid keys. */
 export type AccountChanges = {
   /** Whether the store has keys of another gateway that are not revoked. */
   hasForeignKeys: boolean
@@ -233,7 +231,7 @@ type DirectoryOptions = {
    * `apply` before the promise resolves.
    */
   readAgain(digest: string): Promise<void>
-  /** The most accounts to keep in memory. With more, the least recently used accounts are forgotten. */
+  /** The most accounts to keep in memory. If there are more, the least recently used accounts are forgotten. */
   accountsMax?: number | undefined
 }
 
@@ -259,8 +257,8 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
       if (!keys.has(digest)) await readAgain(digest)
       return findKnownKey(digest)
     },
-    // No key has the empty digest. If only this server uses the store, everything new is read. With a shared store,
-    // perhaps nothing is read. Old figures do no harm there, because the store itself decides about credit.
+    // No key has the empty digest, so this reads all changes. With a shared store, the reading is sometimes left out.
+    // Old figures do no harm there, because the store itself decides about credit.
     readAgain: () => readAgain(''),
     findKnownAccount: (id) => accounts.get(id),
     listKnownKeys: () => keys.values(),

@@ -105,7 +105,7 @@ export type PersonSession = {
 
 /**
  * Opens a browser session for a person. The session is short, because the provider does not confirm the person again
- * before its end.
+ * during the session.
  */
 export function signInPerson({ personId, role, keyId, sealed }: PersonSession, nowMs: number) {
   const expiresMs = nowMs + sessionIdleMs
@@ -227,7 +227,7 @@ export const [linkTokenMs, linkSessionMs] = [600_000, 86_400_000]
 export const seenLagMs = 300_000
 
 const scheme = 'tri-op-'
-/** The number of random characters. They have a little more than 256 bits. */
+/** The number of random characters in a token. Together they have a little more than 256 random bits. */
 const randomChars = 43
 const form = new RegExp(`^${scheme}[0-9A-Za-z]{${randomChars}}$`)
 

@@ -8,10 +8,12 @@ import type { PersonRow } from './persons.ts'
  * Counts the spending of people when their bounds, accounts or identities change (ruling Y20).
  */
 
-/** The spending of people in one account, by the person ids in its entries. Summed before a change of budgets. */
+/**
+ * The amounts that people spent in one account, by the person ids in entries. They are summed before budgets change.
+ */
 export type PersonSums = TimeSpan & { spent: ReadonlyMap<string, bigint>; throughSeq: number }
 
-/** The account and period of a budget for which the sums of entries must be read. */
+/** A budget whose spending must be summed from entries. */
 export type UncountedBudget = { accountId: string; per: BudgetPeriod | undefined }
 
 /**
@@ -26,13 +28,10 @@ export class Uncounted {
   }
 }
 
-/** Returns the sums of the budget's account and period; undefined if the caller has not read them yet. */
+/** Returns the sums of entries for a budget's account and period. Undefined if the caller has not read them yet. */
 type SumsOf = (budget: UncountedBudget) => PersonSums | undefined
 
-/**
- * The facts for counting the spending of people. The calendar of the reporting zone decides when budgets begin.
- * `sumsOf` returns the sums that the caller has read so far.
- */
+/** Parts for counting the spending of people. `calendar`, in the reporting zone, decides when budgets begin. */
 export type PersonCounting = { calendar: Calendar; sumsOf: SumsOf }
 
 /** Makes the writes for a new person. No entry names the person yet, so the spending begins at 0. */
@@ -48,8 +47,8 @@ export function identitiesOf({ persons }: Facts, { id }: PersonRow): string[] {
 }
 
 /**
- * Begins, moves or ends the counting for budgets of people, as a part of one change. A budget counts only those entries
- * of its person that are in the person's account.
+ * Makes the writes with which one change of a person begins or ends the counting of their spending, or passes it to
+ * another account. A budget counts only those entries of its person that are in the person's account.
  */
 export class BudgetCount {
   readonly #facts: Facts
@@ -70,7 +69,10 @@ export class BudgetCount {
     return { writes: [], result: new Uncounted(this.#missing) }
   }
 
-  /** Makes the writes for a changed person. @param ids all ids by which entries name the person after the change */
+  /**
+   * Makes the writes for the limits and the spend of a changed person.
+   * @param ids all ids of the person that entries can have after the change
+   */
   move(after: PersonRow, before: PersonRow, ids: readonly string[]): BookWrite[] {
     const accountId = (after.accountId ?? before.accountId)!
     const { budget } = after.bounds
@@ -85,10 +87,7 @@ export class BudgetCount {
     return [set, ...moveSpend({ accountId, scope: after.id }, after, known, moment)]
   }
 
-  /**
-   * Ends the bounds and the counted spend of a person who was erased, or who is now a second identity of another
-   * person.
-   */
+  /** Removes the bounds and the counted spend of a person who was erased or was linked to another person. */
   end({ id: personId, accountId, bounds }: PersonRow): BookWrite[] {
     if (!personBounds.isBounded(bounds)) return []
     const set: BookWrite = { kind: 'set_person_bounds', accountId: accountId!, personId, bounds: personBounds.none }

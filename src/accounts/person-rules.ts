@@ -33,7 +33,7 @@ export type PersonWishes = BoundWishes<PersonBounds> & {
   [Field in Exclude<PersonField, 'accountId'>]?: string | null | undefined
 } & { account?: string | null | undefined }
 
-/** Creates a person. The result is stored for repetitions of the request, so it does not contain the name. */
+/** Creates a person. The result must not contain the name, because it is stored to answer repeated requests. */
 export function createPerson(wishes: PersonWishes, { nowMs, calendar }: Moment): BookChange<{ id: string }> {
   return {
     about: aboutPerson(wishes),
@@ -82,10 +82,9 @@ export type PersonLine = PersonWishes & { line: number }
 export type ImportCounts = { created: number; changed: number; unchanged: number }
 
 /**
- * Imports a list of people, either all or none. A line is matched to a person by external id. If that finds nobody, the
- * line is matched by e-mail address, and last by name. A line never matches a person who has another external id or
- * another address. A line that matches an identity linked to another person changes nothing. An empty field keeps its
- * value.
+ * Imports a list of people, either all or none. A line is matched to a person by external id, else by e-mail address,
+ * else by name. A line never matches a person with another external id or address. An identity that is linked to
+ * another person stays unchanged. An empty field keeps its value.
  * @throws BookError with the number of the line
  */
 export function importPersons(
@@ -210,8 +209,8 @@ export function signOutPerson(asked: string, nowMs: number): BookChange<PersonRo
 
 /**
  * Finds the person with an identity, or creates a new person. A name or address that the person lacks is taken from the
- * provider, if its form is valid. The person gets the bounds of the sign-in rules. A person who has bounds or an
- * account also gets the account of the rules.
+ * provider, if its form is valid. The person gets the bounds of the sign-in rules. If these rules set bounds, or if the
+ * person has an account, the person also gets the account of the rules.
  * @param accountId undefined for an operator, who has no account
  * @throws BookError `person_elsewhere` if the person has keys of another account
  */
@@ -290,7 +289,7 @@ const nobody = {
   ...{ bounds: personBounds.none, spend: undefined, heldNanos: undefined },
 }
 
-/** The fields of a person that a change sets, in the form of a row, and the wanted bounds. */
+/** The values that a change sets in the row of a person, and the wanted bounds. */
 type PersonFields = Partial<Pick<PersonRow, PersonField>> & { wishes: BoundWishes<PersonBounds> }
 
 /**
@@ -302,7 +301,7 @@ export function newPerson(fields: PersonFields, nowMs: number): PersonRow {
   return person
 }
 
-/** Applies fields to a person. @throws BookError if the person has bounds but no account */
+/** Returns the changed person. @throws BookError if the person then has bounds (budget, rate) but no account */
 function changedPerson(person: PersonRow, { wishes, ...fields }: PersonFields): PersonRow {
   const after = { ...person, ...fields, bounds: personBounds.after(person.bounds, wishes) }
   refuseUnbound(after)

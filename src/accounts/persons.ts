@@ -31,7 +31,7 @@ export function readPersonRow(row: StoreRow): PersonRow {
 export type PersonPage = {
   q?: string | undefined
   accountId?: string | undefined
-  /** Only people of this account, and people who have a key of this account. */
+  /** Only people who belong to this account, or have a key of it. */
   usingAccountId?: string | undefined
   beyond?: readonly (string | number)[] | undefined
   limit: number
@@ -53,9 +53,8 @@ export type IdentityField = (typeof identities)[number]
 type Persons = { persons: readonly PersonRow[] }
 
 /**
- * Finds the person that a text refers to: by id or external id, or by an e-mail address or name that only one person
- * has. A second identity stands for the person that it belongs to.
- * @throws BookError `no_person`, `person_ambiguous`
+ * Finds a person by id, external id, e-mail address or name. A second identity of a person finds that person.
+ * @throws BookError `no_person`; `person_ambiguous` if several people have this address or name
  */
 export function findPerson({ persons }: Persons, asked: string): PersonRow {
   const live = persons.filter(({ erasedMs }) => erasedMs === undefined)

@@ -21,7 +21,7 @@ import { type GrantBase, type GrantEntryKind, grantPrefix, monthOf, monthOfGrant
  * entries are posted in one step (see `stepsOf`), so the balance between them causes no warning.
  * @param calendar the calendar of the reporting zone
  * @param base the account's latest grant, as it was read before the change
- * @returns `again` if `base` is of an older grant, or lacks the spent amount. It must then be read again
+ * @returns `again` if `base` is out of date and must be read again
  */
 export function postGrant(
   accountId: string,
@@ -35,8 +35,7 @@ export function postGrant(
       const { grant } = account.bounds
       const [month, before] = [monthOf(calendar, nowMs), monthOfGrant(account.lastGrant)]
       if (!grant || account.state !== 'active' || before >= month) return { writes: [], result: 'not_due' }
-      // The base is the last grant, as it was read before this change. If grants have begun to lapse since then, the
-      // base lacks the spent amount.
+      // `base` was read before this change. It lacks the spent amount if the operator has since then made grants lapse.
       const isSummed = !grant.lapses || !base || base.throughSeq !== undefined
       if (account.lastGrant !== base?.reference || !isSummed) return { writes: [], result: 'again' }
       const { taken, spentNanos } = grants
@@ -64,8 +63,8 @@ function lapseOf(grantNanos: bigint, spentNanos: bigint, balanceNanos: bigint): 
 }
 
 /**
- * Returns the first unused reference for a grant or a lapse in this month. An old top-up may already have the reference
- * without a number, from the time before its prefix was reserved. Then a number is added (ruling C8).
+ * Returns the first unused reference for a grant or a lapse in this month (ruling C8). A number is added if the
+ * reference is taken, for example by a top-up from the time before its prefix was reserved.
  */
 function freeReference(taken: ReadonlySet<string>, kind: GrantEntryKind, accountId: string, month: string): string {
   const first = grantPrefix(kind, accountId) + month

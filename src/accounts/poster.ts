@@ -14,7 +14,10 @@ export type Posting = 'posted' | 'exists' | 'conflict' | 'rejected' | 'withdrawn
 export type StoredFigures = {
   /** The balances of the debits' accounts, in nano-credits. */
   balances: readonly (readonly [accountId: string, storedNanos: bigint])[]
-  /** The spending of keys with budgets, by their scopes. Missing if the server does not keep spending in memory. */
+  /**
+   * The spending against budgets, by scope: the id of the key, account or person that has the budget. Missing if the
+   * server does not keep spending in memory.
+   */
   spends?: readonly (readonly [scope: string, spend: Spend])[] | undefined
 }
 
@@ -59,13 +62,13 @@ export interface Poster {
 /** A file for debits that the store did not accept in time. It is written independently of the store. */
 export interface Spool {
   /**
-   * Resolves when all debits are durable. @throws if the debits could not be made durable. The spool then contains none
-   * of them, unless it `isTorn`. A torn spool is repaired before the next line is written.
+   * Resolves when all debits are durable. @throws if they cannot be made durable. Then none of them is in the spool,
+   * unless `isTorn` is true. A torn spool is repaired before the next line is written.
    */
   append(debits: readonly Debit[]): Promise<void>
-  /** Records the requests whose debits must be given back if they are in the ledger. Otherwise like `append`. */
+  /** Records requests whose debits must be given back if the ledger has them. Resolves and throws like `append`. */
   appendReturns(requestIds: readonly string[]): Promise<void>
-  /** Resolves if debits could be appended now. @throws if they could not */
+  /** Tests whether debits can be appended now. @throws if they cannot */
   probe(): Promise<void>
   /** Whether a failed write may have left lines in the spool that were never acknowledged and cannot be cut off. */
   readonly isTorn: boolean

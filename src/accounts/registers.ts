@@ -22,7 +22,7 @@ const text = <T extends string = string>(): RegisterColumn<T> => column('text', 
 const number = () => column('integer', Number)
 const amount = () => column('integer', (value) => value as bigint)
 
-/** A column whose empty fields are undefined. */
+/** A column that can be NULL. A NULL is read as undefined. */
 const optional = <T>({ kind, read }: RegisterColumn<T>): RegisterColumn<T | undefined> => ({
   ...{ kind, isOptional: true },
   read: (value) => (value === null ? undefined : read(value)),
@@ -73,8 +73,8 @@ export const registers = {
     /** The sign-in to which the key belongs (ruling Y20). */
     session: optional(text()),
     /**
-     * The other gateway that made the key; empty for our own keys. The second release of triwire can read a row with
-     * this field, and refuses the key.
+     * The other gateway that made the key; empty for our own keys. The second release of triwire can read such a row,
+     * but it refuses the key.
      */
     origin: optional(text()),
   },
@@ -208,14 +208,14 @@ export const registers = {
     models: optional(text()),
     sealed: optional(text()),
   },
-  /** The header of the statement of each closed month, as JSON: the part that no entry contains (`StatementHeader`). */
+  /** For each closed month: the part of its statement that no entry contains (`StatementHeader`), as JSON. */
   statements: { account_id: text(), month: text(), header: text() },
   /** The people of a statement. They have a table of their own, because names can be erased (ruling Y21). */
   statement_people: {
     account_id: text(),
     month: text(),
     person: text(),
-    /** The id of the person to whom the identity `person` belonged when the statement was made. */
+    /** The id of the person who had the identity `person` when the statement was made. */
     counts_as: text(),
     name: text(),
   },
@@ -236,7 +236,9 @@ export const registers = {
    * once (src/accounts/warnings.ts).
    */
   needs: { id: text(), since_ms: number(), gone_ms: nullable(number()), is_told: number() },
-  /** Results of creations that may be requested again (Idempotency-Key), as JSON without secrets. */
+  /**
+   * Results of creations, as JSON without secrets. A repeated request with the same Idempotency-Key gets this result.
+   */
   made: { actor: text(), once: text(), asked: text(), result: text(), made_ms: number() },
   /** The audit trail. Its records are never changed. */
   audit: {
@@ -276,7 +278,7 @@ export function columnsOf<C extends Columns>(columns: C, fields: RegisterFields<
   return valuesOf(Object.keys(columns), fields) as Record<keyof C & string, Stored>
 }
 
-/** Converts a part of a row's fields to values by column. Columns of other fields are left out. */
+/** Converts only some fields of a row to values by column. The result has the columns of these fields. */
 export function changesOf<C extends Columns>(columns: C, fields: Partial<RegisterFields<C>>): Record<string, Stored> {
   return valuesOf(
     Object.keys(columns).filter((name) => fieldOf(name) in fields),

@@ -18,23 +18,22 @@ import { narrower, type WindowFigures } from './limits.ts'
 import type { Balances } from './live-accounts.ts'
 import type { AdmissionLimits } from './server-store.ts'
 
-/**
- * The most accounts and keys whose figures are remembered. With more, the account or key with the oldest report is
- * forgotten.
- */
+/** The figures of at most this many accounts and keys are remembered. The oldest report is forgotten first. */
 const standingsMax = 100_000
 
 /**
- * The server's side of admission by a store that several servers share. The store decides. Questions reach the store
- * through a desk. Its answers are remembered for three purposes only:
+ * Asks a store that several servers share for admission, through a desk (desk.ts). The store decides. Its answers are
+ * remembered for three purposes only:
  * - A full window stays full until it ends.
- * - For an account that had credit, the start of a request needs no query. The query for the hold follows anyway.
+ * - If an account had credit, its next request starts without a query. The query for the hold follows anyway.
  * - Responses show clients their balance and window (ruling R13).
  */
 export class RemoteAdmission {
   readonly #whyBlocked: Ledger['whyBlocked']
   readonly #standings = new Map<string, Remembered>()
-  /** A new desk (desk.ts) first gets these amounts: credit held by requests, and debits that the store lacks yet. */
+  /**
+   * The credit that requests hold, and debits that the store lacks yet. A new desk (desk.ts) first gets these amounts.
+   */
   readonly #claims = new Map<string, Claim>()
   /** For each key or person: the sum of debits that are not in the store yet, and the `scope` of the budget. */
   readonly #debtors = new Map<string, { scope: string | undefined; owedNanos: bigint }>()
@@ -53,7 +52,9 @@ export class RemoteAdmission {
     this.#boundsOf = boundsOf
   }
 
-  /** `owe` counts a debit that is not in the store yet as held. `set` remembers a balance that the store reports. */
+  /**
+   * `set` remembers a balance that the store reports. `owe` holds the amount of a debit until the store has the debit.
+   */
   readonly balances: Pick<Balances, 'set' | 'owe'> = {
     set: (accountId, storedNanos) => {
       const known = this.#standings.get(accountId)
@@ -71,7 +72,8 @@ export class RemoteAdmission {
   }
 
   /**
-   * Connects the first desk, or its successor. The desk receives the sums in `#claims` and all unanswered questions.
+   * Connects a desk, through which all questions reach the store. The desk first receives the sums in `#claims` and all
+   * unanswered questions.
    */
   connect(send: (orders: DeskOrder[]) => void): void {
     const claims = Array.from(this.#claims.values(), (claim): DeskOrder => ({ say: 'owe', ...claim }))
@@ -123,7 +125,7 @@ export class RemoteAdmission {
       lookBudget: ({ scope, spend, budget }) => {
         const nowMs = limits.nowMs()
         const known = this.#standings.get(scope)
-        // Until the store reports figures of this key or person, the spending that was read with the key applies.
+        // The store has reported no figures of this key or person yet, so the spending in the key's row applies.
         if (!known) return budget.nanos - spentAt(spend, nowMs)
         return nowMs < (known.renewsMs ?? neverMs) ? known.balanceNanos : budget.nanos
       },
@@ -154,8 +156,8 @@ export class RemoteAdmission {
   }
 
   /**
-   * Refuses a request because of load. A lack of credit takes precedence (ruling R1). The request takes no place in the
-   * rate window.
+   * Refuses a request because of load. If credit is lacking, that is the reason instead (ruling R1). The request takes
+   * no place in the rate window.
    */
   async #enterShedding(limits: AdmissionLimits, key: ApiKey): Promise<AdmissionRefusal> {
     const outcome = await this.#ask(limits, key, 0n, noPlace)
@@ -269,8 +271,8 @@ export class RemoteAdmission {
   }
 
   /**
-   * Finds the budget against which a debit counts, and remembers it until the debit is in the store. Even if the key's
-   * limits change meanwhile, the amount is taken off the budget to which it was added.
+   * Returns the budget to which a debit is added, and remembers this budget until the debit is in the store. The debit
+   * is then taken off the same budget, even if the key's limits have changed.
    */
   #noteDebtor(keyId: string, nanos: bigint): string | undefined {
     const known = this.#debtors.get(keyId)
@@ -325,8 +327,10 @@ function claimOf(accountId: string, keyId: string | undefined, personId: string 
 }
 
 /**
- * The facts for a question to the store about a hold (reserved credit). @property own the limits of the account
- * @property bounds the limits of the key @property person the limits of the key's person
+ * A question to the store: may a request hold (reserve) this credit?
+ * @property own the limits of the account
+ * @property bounds the limits of the key
+ * @property person the limits of the key's person
  */
 type HoldQuestion = {
   accountId: string
@@ -358,7 +362,7 @@ function withoutBudget(
   return { ok: false, why, budget, leftNanos: leftNanos > 0n ? leftNanos : 0n, renewsMs: renews }
 }
 
-/** The last reported figures of an account, or of a key or a person with their budget. */
+/** The last reported figures of an account, or of a key or a person that has a budget. */
 type Remembered = {
   balanceNanos: bigint
   freeNanos: bigint
@@ -387,10 +391,7 @@ type AskStore = (holdNanos: bigint, place: 'take' | PlaceTaken) => Promise<HoldA
 /** The value of `place` for a question that neither takes a place in a rate window nor gives one back. */
 const noPlace: PlaceTaken = { accountMs: 0, keyMs: undefined }
 
-/**
- * A request that holds no credit yet. It is counted once in the rate window, with its first question that the store
- * answers.
- */
+/** A request that holds no credit yet. Its first question to the store takes its place in the rate windows. */
 class RemoteEntry implements Entered {
   readonly ok = true
   readonly #ask: AskStore

@@ -10,7 +10,7 @@ export type CountedFailures = { count: number; endsInMs: number }
  */
 type CountFailures = (failures: readonly (readonly [ipKey: string, count: number])[]) => Promise<CountedFailures[]>
 
-/** The most addresses over the limit that are remembered. */
+/** The most addresses to remember that have exceeded the limit of failed authentications. */
 const knownMax = 100_000
 
 /** The shortest time between two calls to the store, in ms, however many authentications fail. */

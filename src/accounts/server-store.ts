@@ -90,7 +90,7 @@ export type ReplicaDoor = {
 /** Another running server. `name` is for people. */
 export type OtherReplica = { name: string; door: ReplicaDoor | undefined }
 
-/** The servers of one store, as each server sees the others. */
+/** How the servers of one store find each other. */
 export type SharedReplicas = {
   /** The name of this server, as `triwire replicas` lists it. */
   name: string
@@ -105,7 +105,7 @@ export type AdmissionLimits = {
   requestsPerMinute(): number
   /** Whether the process refuses new requests so that running ones can finish. */
   isShedding(): boolean
-  /** A monotonic clock in ms, for windows that this process keeps. */
+  /** A monotonic clock in ms, for the rate windows in this process. */
   clockMs(): number
   /** The current time in Unix milliseconds. A process that decides when budgets renew uses this time. */
   nowMs(): number
@@ -147,7 +147,7 @@ export type Cooldown = {
   /** Identifies an upstream account for a model (src/upstream/pool-memory.ts). */
   place: string
   forMs: number
-  /** The cause in the words of the log. `disabled` means that an operator disabled the account. */
+  /** The cause as the log names it. `disabled` means that an operator disabled the account. */
   cause: string
   /**
    * `tell`: how clients see the problem. `cool`: `now` always puts the account into cooldown; `repeated` only if the

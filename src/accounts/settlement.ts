@@ -1,18 +1,17 @@
 /*
  * Makes debits durable, with any store (ruling C3). The module has no database, thread, file or clock of its own.
  *
- * A debit stays here until a poster reports that it is in the ledger. The debit is `waiting`, and after its deadline
- * `overdue`. If a poster dies, nothing is lost. The spool protects debits against the death of the process. Every debit
- * ends in one of three ways:
+ * A debit stays here until a poster reports that it is in the ledger. So nothing is lost if a poster dies. The spool
+ * protects debits against the death of the process. Every debit ends in one of three ways:
  *
  *     waiting ──posted in time─────────────▶ settled
  *     waiting ──deadline──▶ overdue, spooled ──posted later──▶ settled, and the spool is emptied
  *     waiting ──deadline──▶ overdue, not spooled ──▶ withdrawn: its client is refused (withdrawals.ts)
  *
- * While a debit is overdue, its account gets no new inference, so the amount that it owes cannot be spent. The account
- * of a withdrawn debit is blocked in the same way until a commit succeeds. Other accounts continue (rulings C5, C13,
- * Y16, faults F-S1). If two accounts have overdue debits and nothing was committed meanwhile, the ledger counts as not
- * ready. Even then, no other account is blocked. All accounts are blocked in three cases:
+ * An account with an overdue debit gets no new inference, so that it cannot spend the amount that it owes. After a
+ * withdrawal, the account stays blocked until a commit succeeds. Other accounts continue (rulings C5, C13, Y16, faults
+ * F-S1). If two accounts have overdue debits and nothing was committed meanwhile, the ledger counts as not ready. All
+ * accounts are blocked in three cases:
  *
  *     until a first commit succeeds, because the previous run may have ended without one;
  *     while the spool fails and the store has no recent commit, until the spool or the store accepts a write;
@@ -92,7 +91,7 @@ export class Settlement implements Ledger {
    * Starts the poster. Call this before the first debit and after `sweepOften`. Resolves when a commit is on the disk,
    * or when the settle deadline passes without a commit. In the second case the store counts as not writable until a
    * commit succeeds.
-   * @throws the error of the poster's first start, or the error by which the ledger was lost
+   * @throws if the first start of the poster fails, or if the ledger is lost
    */
   async open(): Promise<void> {
     const poster = await this.#options.startPoster(true)
@@ -176,8 +175,8 @@ export class Settlement implements Ledger {
   }
 
   /**
-   * Spools debits that have waited too long. Call it several times within the deadline. The poster keeps trying them,
-   * and posts each debit once.
+   * Spools debits that have waited too long. A timer calls this. The poster keeps trying to post spooled debits, and
+   * posts each of them once.
    */
   sweep(): void {
     const nowMs = this.#options.clockMs()
@@ -332,8 +331,8 @@ export class Settlement implements Ledger {
     if (posting === 'withdrawn' || posting === 'deferred') return
     const waiting = this.#waiting.get(requestId)
     const debit = waiting ?? this.#overdue.get(requestId) ?? this.#withdrawals.take(requestId)
-    // Nobody waits for this debit. Either it was settled before, and a second poster has posted it again. Or its client
-    // was refused, and the debit is given back.
+    // No client waits for this debit. Either it was settled before, and a second poster has posted it again. Or its
+    // client was refused, and the debit is given back.
     if (!debit) return
     this.#waiting.delete(requestId)
     this.#overdue.delete(requestId)

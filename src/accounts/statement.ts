@@ -22,14 +22,14 @@ export const usualWords: CreditWords = { symbol: '', name: 'credits', seller: ''
 /** A span of an account's entries, by their posting times. `toMs` is the first moment after the span. */
 export type StatementMonth = { accountId: string; fromMs: number; toMs: number }
 
-/** The part of a statement that no entry contains, as it was when the month's first statement was made. */
+/** Facts of a statement that no entry contains. They stay as they were when the month's first statement was made. */
 export type StatementHeader = {
   buyer: string
   words: CreditWords
   timeZone: string
   /** A head (a digest of all chains) that covers all entries up to the end of the month (ruling C15). */
   head: string
-  /** For each key that was used: the id and name of its line. A line is a key with the keys that replaced it. */
+  /** The used keys, each with its line on the statement. A key and the keys that replaced it share one line. */
   keys: [id: string, line: { id: string; name: string }][]
   /**
    * For each person id in entries: the person that the id stands for, and the person's name. Erased people are left
@@ -73,7 +73,7 @@ export type StatementSums = {
   groups: readonly StatementGroup[]
 }
 
-/** A row of a statement. It sums all groups of entries for which the row shows the same names. `of` has these names. */
+/** A row of a statement. It sums all groups of entries that have the names in `of`. */
 export type StatementLine = Pick<StatementGroup, 'amountNanos' | 'requests'> & {
   of: readonly string[]
   tokens: bigint[]

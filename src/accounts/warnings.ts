@@ -42,7 +42,7 @@ export function wantsBudgets(events: ReadonlySet<WebhookEvent>): boolean {
   return budgetEvents.some((event) => events.has(event))
 }
 
-/** How long a warning is kept, and its sending is repeated after failures, in ms. Older warnings are of no use. */
+/** How long a warning is kept and, after failures, sent again, in ms. Older warnings are of no use. */
 export const warningKeptMs = 24 * 3_600_000
 
 /**

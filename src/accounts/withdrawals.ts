@@ -6,11 +6,10 @@
  *     asked ──not found, or no answer in time────────▶ refused: its client gets a 500
  *     refused ──a commit has written─────────────────▶ over: the ledger has both the debit and its return, or neither
  *
- * A debit comes here after the spool could not store it. The spool has then tried to cut off the line of the debit.
- * From then on, no poster retries the debit. The debit may still be in the store after a failed commit, or in the spool
- * if its line could not be cut off. In both cases another line in the spool, a note, records the debit. The note is
- * written before the client is refused, or as soon as the spool can be written. With the note, the next start gives the
- * debit back. If the process dies before the note is written, the debit may stay; `ledger verify --log` finds it.
+ * No poster retries such a debit. But a failed commit may have stored it, or its line may still be in the spool. So a
+ * note in the spool records the debit. The note is written before the client is refused, or as soon as the spool can be
+ * written. With the note, the next start gives the debit back. If the process dies before the note is written, the
+ * debit may stay; `ledger verify --log` finds it.
  */
 
 import type { Debit } from './ledger.ts'
@@ -43,7 +42,7 @@ type WithdrawalOptions = {
   onCommit: () => void
 }
 
-/** How long the poster may take to answer, in ms. This is longer than one attempt of the poster at a locked file. */
+/** The longest wait for an answer of the poster, in ms. It is longer than the poster's wait for a locked file. */
 const answerMs = 2_500
 
 /** If the spool cannot take the notes of withdrawals, they are written again after this time, in ms. */
@@ -89,7 +88,10 @@ export class Withdrawals {
     )
   }
 
-  /** Takes over debits that block their accounts. The promise of each debit is resolved, or rejected with the error. */
+  /**
+   * Asks the poster to take back debits that block their accounts. If a debit is in the ledger already, the debit's
+   * promise resolves. Otherwise it rejects with `error`.
+   */
   withdraw(debits: readonly WaitingDebit[], error: Error): void {
     for (const debit of debits)
       this.#withdrawals.set(debit.row.requestId, { debit, state: 'asked', isDoubtful: false, isNoted: false })
@@ -162,7 +164,10 @@ export class Withdrawals {
     return true
   }
 
-  /** Has the poster withdraw debits. @returns what became of them; undefined if the poster does not answer in time */
+  /**
+   * Asks the poster to withdraw debits.
+   * @returns the result for each debit; undefined if the poster does not answer in time
+   */
   #ask(rows: readonly Debit[]): Promise<Withdrawn | undefined> {
     const { poster, clockMs } = this.#options
     const { promise, resolve } = Promise.withResolvers<Withdrawn | undefined>()
@@ -202,9 +207,7 @@ export class Withdrawals {
     this.#options.onChange()
   }
 
-  /**
-   * Gives debits back. Also called without debits, because a commit of the poster shows that the store can be written.
-   */
+  /** Gives debits back. Without debits, the call only finds out whether the store can be written. */
   #giveBack(requestIds: readonly string[]): void {
     // If the poster dies, its successor gives the debits back.
     this.#options

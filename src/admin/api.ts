@@ -135,7 +135,7 @@ export function createApi(parts: ApiParts): AdminHandler {
     }
     const openBooks = async () => (await (parts.demoBooks ?? parts.books)()).as(act)
     const context: Context = {
-      // Operations that do not use the store work even if the store does not respond.
+      // An operation that does not need the store gets no books, so it works even if the store does not respond.
       books: operation.asks === undefined ? await openBooks() : (undefined as never),
       openBooks,
       running: parts.running,
@@ -209,12 +209,12 @@ function refuseInDemo({ method, role, id }: Operation): void {
 type ShownCredential = { who: Principal | undefined; isCookie: boolean; isStillGood: () => Promise<boolean> }
 
 /**
- * A caller without a token. They are treated like a caller with a cookie, because a page of another site may send the
- * request.
+ * A caller without a token. The checks for requests with a cookie apply, because a page of another site may have sent
+ * the request.
  */
 const nobody: ShownCredential = { who: undefined, isCookie: true, isStillGood: async () => true }
 
-/** Adds a header that names servers whose part of the answer is missing. Headers are ASCII, and so are host names. */
+/** Adds a header with the names of the servers whose part of the answer is missing. A header can contain only ASCII. */
 function nameUnreached(answer: ApiAnswer, { isOfAll }: Operation, { running }: Pick<ApiParts, 'running'>): ApiAnswer {
   const names = isOfAll ? running.listUnreached() : []
   if (names.length === 0) return answer
@@ -243,7 +243,7 @@ function versionOf(exchange: HttpExchange, { kind }: Operation): string | undefi
       'Say in If-Match which version is edited: the ETag it was read with.',
     )
   if (match.trim() === '*') return undefined
-  // A weak tag or a list of tags matches no version, because the gateway sends neither.
+  // The gateway sends only single strong tags. So a weak tag or a list of tags matches no version.
   return /^"([\w-]+)"$/.exec(match.trim())?.[1] ?? match
 }
 

@@ -34,8 +34,8 @@ const types: Readonly<Record<string, string>> = {
 const consoleFolder = fileURLToPath(new URL('../../console', import.meta.url))
 
 /**
- * Opens the built console. In a checkout, files that are older than their sources are built again first, so that a
- * reload of the page shows a change. A package has no sources, so nothing is written.
+ * Opens the built console. In a checkout, the console is built again first if its sources are newer than the built
+ * files. A package has no sources, so nothing is written.
  */
 export function openConsole(folder = consoleFolder): OpenConsole {
   let building: Promise<string | undefined> | undefined

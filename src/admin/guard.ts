@@ -3,11 +3,11 @@ import type { HttpExchange } from '../http/http-exchange.ts'
 
 /*
  * Protects against requests that a page of another site makes a browser send. Tokens do not prevent such requests. The
- * browser adds the user's cookies if the page posts a form to this listener. It also does so if the name of the other
- * site resolves to this address.
+ * page may post a form to this listener, and the browser adds the user's cookies. Or the name of the other site may
+ * resolve to this address.
  */
 
-/** The part of a site that the configuration defines. */
+/** The facts about a listener that the configuration gives. */
 export type KnownSite = {
   /** The URL under which people reach the listener through a proxy. */
   publicUrl?: URL | undefined
@@ -17,14 +17,16 @@ export type KnownSite = {
   isForOwners?: boolean
   /** Whether people can sign in to this listener at an identity provider (ruling Y19). */
   hasSignIn?: boolean
-  /** Whether the certificate covers a host. An attacker's name that resolves to this address is not covered. */
+  /**
+   * Whether the certificate covers a host. So a host name of an attacker that resolves to our address is recognized.
+   */
   names?: ((host: string) => boolean) | undefined
 }
 
 /** The address at which a request reaches a listener. @property port the port of the connection */
 export type Site = KnownSite & { port: number; isSecure: boolean }
 
-/** Returns the address at which a request has reached its listener. */
+/** Returns the known facts of a listener, with the port of the request's connection, and whether it uses TLS. */
 export function siteOf({ socket }: HttpExchange, known: KnownSite = {}): Site {
   return { ...known, port: socket.localPort ?? 0, isSecure: 'encrypted' in socket }
 }

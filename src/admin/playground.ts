@@ -17,8 +17,8 @@ const guardLines = linesOf(guards)
 const formHeaders: FormHeaders = ({ id }) => `${guardLines}x-request-id: ${id}\r\n`
 
 /**
- * Serves a request of an operator on behalf of an account, or of the owner of a key at their own cost. The request goes
- * through `infer` like a client's request. Limits, credit, hold and debit are those of the account, or of the key.
+ * Creates the function that serves requests of the playground. An operator's request is made for an account, and an
+ * owner's request for the owner's key. Limits, credit, hold and debit are those of that account or key.
  * @param isDraining while it returns true, no request begins
  * @returns `playing`: the number of requests whose answer is not complete
  */

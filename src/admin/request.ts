@@ -71,7 +71,7 @@ export async function readFields(
   { operation, inPath }: Extract<Matched, { operation: unknown }>,
   { bytesMax: requestBytesMax, share }: { bytesMax: () => number; share: BodyShare | undefined },
 ): Promise<Record<string, unknown>> {
-  // A client's request is a JSON string in this body, where each quote takes two characters.
+  // This body can contain a client's request as a JSON string, in which each quote takes two characters.
   const bytesMax = operation.isLarge ? ownBytesMax + 2 * requestBytesMax() : ownBytesMax
   const hasBody = operation.method === 'POST' || operation.method === 'PATCH'
   const sent = hasBody ? await readBody(request, bytesMax, share) : readQuery(request)

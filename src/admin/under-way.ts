@@ -81,7 +81,7 @@ export function createUnderWay(nowMs: () => number) {
       throw error
     }
 
-    /** Frees the place and closes `rows`. `chain` does not close `rows` if nobody has begun to read from `chain`. */
+    /** Frees the place of the export and closes `rows`, because `chain` does not close them. */
     function onClose(): void {
       leave()
       // Nobody needs the row that is being read, so its errors are ignored.

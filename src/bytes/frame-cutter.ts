@@ -28,7 +28,7 @@ const blankLine = /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!\n))/g
  * because they name the upstream's host. Apart from that, the frames together equal the stream.
  */
 export class FrameCutter {
-  /** The unfinished event. It is never searched, because V8 would then copy a long event for each piece. */
+  /** The unfinished event. It is not searched for each new piece, because V8 would then copy it each time. */
   #rest = ''
   /** The last characters of `#rest`, which may contain the beginning of an event's end. */
   #tail = ''
@@ -75,7 +75,7 @@ export class FrameCutter {
     this.#rest = ownCopy(this.#rest)
   }
 
-  /** Call this at the stream's end. Returns an event that lacks only its last blank line (translation 4.1). */
+  /** Ends the stream. Returns the last event, if it lacks only its blank line (translation 4.1). */
   end(): RawFrame | undefined {
     const rest = this.#clean(this.#rest, true)
     this.#keep('', false)
@@ -178,7 +178,7 @@ const beyondAscii = /[\x80-\xff]/
 
 /** Decodes the latin1 text of a frame as UTF-8. */
 export function decodeUtf8(latin1: string): string {
-  // A short ASCII text, such as a counter, is the same in latin1 and UTF-8. Checking for it costs less than two copies.
+  // A short ASCII text, such as a counter, is the same in latin1 and UTF-8. This check costs less than two copies.
   if (latin1.length < 256 && !beyondAscii.test(latin1)) return latin1
   return Buffer.from(latin1, 'latin1').toString('utf8')
 }

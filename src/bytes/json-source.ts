@@ -6,8 +6,8 @@ import { keptMark, numberAt, rareCharacter } from './scan.ts'
 type SourcePiece = string | { bytes: Buffer; start: number; end: number }
 
 /**
- * The text with which a token begins; a number follows. While a body is written, a token stands for a JSON text (its
- * source) that is copied in later. The beginning is random, so no text from a client can equal a token.
+ * The beginning of a token; a number follows. While a body is written, each token is a placeholder for a JSON text that
+ * is copied in later. The beginning is random, so no text from a client can equal a token.
  */
 const sentMark = `${rareCharacter}sent-${randomBytes(9).toString('base64url')}:`
 
@@ -80,7 +80,7 @@ function isBytes(from: Buffer | readonly SourcePiece[]): from is Buffer {
   return !Array.isArray(from)
 }
 
-/** Call this before a body is built. Forgets the sources of an earlier body that was never written. */
+/** Forgets the sources of an earlier body that was never written. Call this before a body is built. */
 export function beginBody(): void {
   sources = []
 }
@@ -145,8 +145,8 @@ function withoutQuotes<Piece extends SourcePiece>(piece: Piece, atStart = 1, atE
 }
 
 /**
- * Prepares a text for the body that is being written. A text that is kept as JSON source becomes a token. `writeJson`
- * accepts such a text without this function too. But JSON.stringify is half as fast once it calls a `toJSON`.
+ * Prepares a text for the body that is being written. If the text is kept as JSON source, a token takes its place.
+ * Without tokens, JSON.stringify would call a `toJSON`, which halves its speed.
  */
 export function sent(text: Text | undefined): unknown {
   return text instanceof JsonSource ? tokenFor(text) : text
@@ -158,9 +158,8 @@ export function verbatim(raw: RawJson): unknown {
 }
 
 /**
- * Writes a body as JSON. Keys stay in the order in which they were set, undefined members are left out, and sources are
- * copied unchanged. To do so, JSON.stringify writes a token (a placeholder) for each source, and then each token is
- * replaced by its source.
+ * Writes a body as JSON, in which sources are copied unchanged. JSON.stringify writes a token (a placeholder) for each
+ * source. Then each token is replaced by its source.
  * @returns a buffer with its own memory, which is freed once the buffer is sent
  *   (docs/decisions/0049-memory-given-back.md)
  */

@@ -80,16 +80,16 @@ function tokensFor(ranges: readonly Range[]): Edit[] {
 }
 
 /**
- * Finds the objects and arrays that are values of these keys. Those inside another found value are left out. Returns
- * their ranges in order.
+ * Finds the objects and arrays that are values of these keys, and returns their ranges in order. A value inside another
+ * found value is left out.
  */
 function findValues(text: string, keys: readonly string[]): Range[] {
   const starts: number[] = []
   for (const key of keys) {
     const needle = `"${key}"`
     for (const at of placesOf(text, needle)) {
-      // The closing quote of the match is not escaped, because the character before it is part of the key. If the
-      // opening quote is escaped, the match is part of a longer string.
+      // If the opening quote is escaped, the match is inside a longer string. The closing quote cannot be escaped,
+      // because no key ends with a backslash.
       if (text[at - 1] === '\\') continue
       let i = skipSpaceIn(text, at + needle.length)
       if (text[i] !== ':') continue

@@ -22,9 +22,9 @@ export function appendOwn(before: string, piece: string): string {
 const freedMin = 16_384
 
 /**
- * Frees the memory of a buffer that is no longer used. The buffer is empty afterwards. A buffer that shares its memory
- * with others is left alone. Without this, V8 collects the whole heap for every few dozen megabytes of buffers. A
- * request of 1 MB makes three buffers, so garbage collection would be two thirds of its cost.
+ * Frees the memory of a buffer that is no longer used, and leaves the buffer empty. Nothing happens if the buffer
+ * shares its memory with others. Without this, V8 collects the whole heap for every few dozen megabytes of buffers.
+ * That would be two thirds of the cost of a request of 1 MB.
  */
 export function free({ buffer, byteLength }: Buffer): void {
   if (byteLength >= freedMin && buffer.byteLength === byteLength && buffer instanceof ArrayBuffer) buffer.transfer(0)

@@ -53,7 +53,7 @@ export type JsonMember = {
 export type KeptKeys = {
   /** The keys whose objects and arrays are kept. */
   containers: readonly string[]
-  /** The keys whose long strings are kept. The same key can also be in `containers`. */
+  /** The keys whose long strings keep their source text. A key can be in `containers` too. */
   texts: readonly string[]
   /**
    * The smallest size of a long string in bytes, including its quotes. At least 3, because the empty string is never
@@ -69,8 +69,8 @@ export type KeptKeys = {
 const longTextBytes = 64
 
 /**
- * A character that is rare in texts and that JSON does not escape. A text without this character has no token, so one
- * quick search is enough.
+ * A character that is rare in texts and that JSON does not escape. Each token for a kept value begins with it (see
+ * `keptMark`). So one quick search shows that a text has no token.
  */
 export const rareCharacter = '\u007f'
 const rareCode = rareCharacter.charCodeAt(0)
@@ -99,7 +99,7 @@ export function numberAt(text: string, start: number): { value: number; end: num
   return { value, end }
 }
 
-/** A text in which each kept value is replaced by a token, and the ranges of these values. */
+/** A text with a token in the place of each kept value, and the ranges of the kept values in the scanned bytes. */
 export type Outline = { text: string; ranges: readonly Stretch[] }
 
 /** A part of the scanned bytes. */
@@ -112,14 +112,13 @@ type JsonLook = {
   /** The ranges of the values under these keys are added to `found`. */
   keys?: KeptKeys | undefined
   found?: Stretch[]
-  /** A set to which the scan adds notes on strings, both keys and values. */
+  /** The scan adds the facts that it notes about strings (keys and values) to this set. */
   notes?: Set<Note>
 }
 
 /**
- * If one of these words occurs as a whole string, the body needs a closer look. The scan compares a word only with
- * strings of the word's length. A native search for one word would cost a fifth of the scan. If a body is mostly an
- * image, such a search would cost twice as much as the scan.
+ * If one of these words occurs as a whole string, the body needs a closer look. The scan compares these words only with
+ * strings of the same length. That is far cheaper than a native search for each word.
  */
 const notedWords = [
   'developer',
@@ -132,16 +131,16 @@ const notedWords = [
   '12h',
 ] as const
 
-/** If a string ends in one of these words, the body needs a closer look too. */
+/** If a string of the body ends in one of these words, the body needs a closer look. */
 const notedEndings = ['mcp', 'shell', 'computer'] as const
 
 export type NotedWord = (typeof notedWords)[number]
 export type NotedEnding = (typeof notedEndings)[number]
 /**
- * A fact that the scan notes about the strings of a body. A fact is a whole string, the ending of a string,
- * `data:…` or `escaped letter`. `data:…` means that a string begins with the scheme of data URLs in any case, without
- * escapes. `escaped letter` means that a printable ASCII character is needlessly written as a six-character escape.
- * Characters that some writers escape for HTML, such as `<`, do not count.
+ * A note about a string of the body. A word notes a whole string, and `…` with a word notes the end of a string.
+ * `data:…` notes the beginning of a data URL, in any case and without escapes. `escaped letter` notes a printable ASCII
+ * character that is needlessly written as a six-character escape. Characters that some writers escape for HTML, such as
+ * `<`, do not count.
  */
 export type Note = NotedWord | `…${NotedEnding}` | 'data:…' | 'escaped letter'
 

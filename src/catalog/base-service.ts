@@ -3,9 +3,9 @@ import { setAt } from './price-list.ts'
 import type { ModelWire } from './wire-names.ts'
 
 /**
- * The words that mean service at the base price (ruling Y17). The keys are names of members of an answer, or of its
- * usage. Sources are the vendors' pages on service tiers, fast mode and data residency, and the request fields of C7.
- * Models without a choice of geography report `not_available`.
+ * The words that mean service at the base price (ruling Y17), for each member of an answer or of its usage. Sources are
+ * the vendors' pages on service tiers, fast mode and data residency, and the request fields of C7. Models without a
+ * choice of geography report `not_available`.
  */
 const baseWords: Readonly<Record<string, readonly string[]>> = {
   service_tier: ['default', 'standard', 'on_demand', 'auto', 'standard_only', 'scale', 'reserved'],
@@ -28,7 +28,7 @@ export function tierOf(said: string): Tier | null | undefined {
   return Object.hasOwn(tierWords, word) ? tierWords[word] : undefined
 }
 
-/** Words for capacity that was paid in advance: a member's name, then its value. Such answers have the base price. */
+/** Members and values that report capacity paid in advance. An answer with such a value has the base price. */
 const prepaidWords: Partial<Record<ModelWire, readonly string[]>> = { messages: ['service_tier priority'] }
 
 /** The header in which Gemini names the tier that served an answer (ai.google.dev/gemini-api/docs, November 2026). */
@@ -37,10 +37,7 @@ export const tierHeader = 'x-gemini-service-tier'
 /** Words for the tier, speed and geography that a request asks for or an answer reports. The keys are member names. */
 export type ServiceWords = Readonly<Record<string, string>>
 
-/**
- * The service that a vendor's word stands for: a tier, a geography, or an unknown service. No member is set for the
- * base price.
- */
+/** The service that a vendor's word stands for. An empty object stands for the base price. */
 type Served = { tier?: Tier; geo?: string; isUnknown?: true }
 
 function readWord(member: string, said: string, wire: ModelWire): Served {
@@ -88,7 +85,10 @@ const wireMembers: Readonly<Record<ModelWire, readonly string[]>> = {
   messages: ['service_tier', 'speed', 'inference_geo'],
 }
 
-/** Whether a request may ask for this service. The model must have a price for it at the time `at` (ruling C7). */
+/**
+ * Whether a request may use this word, such as `flex` in `service_tier`. The model must have a price for it at the time
+ * `at` (ruling C7).
+ */
 export function isPricedWord(
   member: string,
   word: unknown,
@@ -119,15 +119,18 @@ const tierFields: Readonly<Record<ModelWire, { field: string; wordOf(tier: Tier,
 /** The field in which a decoded request names the tier that it asks for. All wires use this field. */
 export const tierScalar = 'service_tier'
 
-/** All wires with `service_tier` use the same words. So the client's word is sent unchanged if it names the tier. */
+/**
+ * Returns the word for a tier on a wire with `service_tier`. All these wires use the same words, so the client's own
+ * word is kept if it names the tier.
+ */
 function tierWordOf(tier: Tier, word: string): string {
   return tierOf(word) === tier ? word : tier
 }
 
 /**
  * Translates the tier that a client of another wire asks for. The tier is sent only if the model has a price for it now
- * (ruling C7). A word for the base price is sent only if the model has prices of tiers and both wires have the same
- * field. Without that word, the provider might use a default tier that the operator chose there.
+ * (ruling C7). If the client asks for the base price, the provider's default tier could be another tier. So the
+ * client's word is sent if both wires have the same field and the model has prices of tiers.
  * @returns the words to send, by their field; undefined if nothing is sent
  */
 export function spellTier(

@@ -1,4 +1,4 @@
-/** The parts of a request to an upstream on which its credential may depend. For example, a signature covers them. */
+/** The parts of a request to an upstream. Some credentials are computed from these parts, for example a signature. */
 type SignedParts = {
   /** The base URL of the upstream, without a slash at its end. */
   baseUrl: string

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 /*
- * The simple kinds of values in the configuration file, for the keys of profiles and for `config/fields.ts`. An error
- * message describes valid values. It never repeats the value in the file, which may be a key.
+ * The simple kinds of values in the configuration file. Error messages describe valid values. They never repeat the
+ * value in the file, which may be a key.
  */
 
 export const text = (cure = 'must be text; a value that looks like a number needs quotes') => z.string({ error: cure })

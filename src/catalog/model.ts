@@ -81,9 +81,9 @@ export type PriceList = {
   rows: readonly PriceRow[]
   /** The set of prices of a list without dates, bands, tiers and geographies. Undefined for all other lists. */
   only: PriceSet | undefined
-  /** The moment that decides the row and the band of a request: its start, or the end of its answer. */
+  /** The moment at which a request's price row and band are chosen: its start, or the end of its answer. */
   counts: 'start' | 'end'
-  /** Whether any set has prices for calls of hosted tools. */
+  /** Whether any set of prices has a price for calls of hosted tools. */
   hasCalls: boolean
   /** Whether any set of prices has a lower price for cache reads than for fresh input. */
   hasCheaperReads: boolean
@@ -108,7 +108,7 @@ export type Serving = {
    * prices.
    */
   cost?: PriceList | undefined
-  /** Whether URLs of media, and ids of stored files, pass or are refused on the model's own wire (ruling U12). */
+  /** Whether requests on the model's own wire may contain URLs of media, and ids of stored files (ruling U12). */
   remoteMedia: Passage
   storedFiles: Passage
 }
@@ -146,7 +146,7 @@ export type Model = Serving & {
   plans?: ReadonlyMap<string, PriceList>
   /** The model for accounts with a plan, by the name of the plan. It differs only in its prices. */
   planned?: ReadonlyMap<string, Model>
-  /** Tiers that upstreams may use unasked. The credit set aside for a request covers their prices. */
+  /** Tiers that an upstream can choose without being asked. The credit set aside for a request covers their prices. */
   expectedTiers: readonly Tier[]
   /**
    * Fields and betas that are allowed although they raise the price or choose a model (rulings C7, Y13); in lower case.
@@ -160,7 +160,10 @@ export type Model = Serving & {
   affinity: (typeof affinities)[number]
   /** Whether hosted tools are allowed on the model's own wire (spec 2.7) or refused (ruling C7). */
   hostedTools: Passage
-  /** Set if the id names a chain. Its token limits suit all its models. Other members are those of its first model. */
+  /**
+   * Set if the id names a chain. The token limits then suit all models of the chain. All other members are those of its
+   * first model.
+   */
   chain?: Chain
 }
 
@@ -213,8 +216,8 @@ export type CostField = (typeof costFieldNames)[number]
 const tokensPerPrice = 1_000_000n
 
 /**
- * The most that a cold prompt cache can have added to the cost of a request, in nano-credits. It is the price of the
- * fresh input minus the price of reading the same input from a cache.
+ * How much more a request cost, at most, because the provider did not have its prompt in the cache, in nano-credits.
+ * This is the price of the fresh input, minus the price of the same input from a cache.
  */
 export function missNanos(prices: Prices, usage: Usage): bigint {
   const { inputTokens, cacheReadTokens, cacheWriteTokens } = usage
@@ -273,7 +276,7 @@ function withPlans(model: Model): Model {
   return Object.freeze({ ...model, planned: new Map(planned) })
 }
 
-/** A chain as the configuration file has it, with the ids of its entries. */
+/** A chain as in the configuration file, with the ids of its models. */
 export type ChainOfIds = Omit<Chain, 'entries'> & { id: string; chain: readonly string[] }
 
 /**
@@ -305,7 +308,7 @@ export function createCatalog(listed: Iterable<Model | ChainOfIds>, pinnedSecond
 
 /**
  * Makes the model of a fallback chain. Its token limits are the smallest of all entries, so that they suit every entry.
- * Prices and plans are left to the entries.
+ * Its other members are those of the first entry, without the models for plans.
  */
 function openChain({ id, chain, when, returnMs }: ChainOfIds, models: ReadonlyMap<string, Model>): Model {
   const entries = chain.map((entry) => models.get(entry)!)

@@ -3,11 +3,9 @@ import data from './presets.json' with { type: 'json' }
 import type { ModelWire } from './wire-names.ts'
 
 /**
- * The entries that `triwire catalog add` writes: providers, and some of their models with published figures. One credit
- * stands for one US dollar. The figures are in `presets.json`.
- *
- * Each price has its source, and the day on which the source was read. Presets contain no price without a dated source.
- * The operator sets the price of a model without `prices`.
+ * A provider that `triwire catalog add` can add to a catalog, and some of its models. Figures are in `presets.json`,
+ * and one credit stands for one US dollar. Every price has a source and the day on which the source was read. The
+ * operator sets the price of a model without `prices`.
  */
 export type Preset = {
   /** The provider's address, and the variable that holds its key. */
@@ -27,7 +25,10 @@ export type Preset = {
   fixedSamplingProfile?: string
   /** The names of the provider in price files of other projects. */
   listedAs: readonly string[]
-  /** Credits for a call of each hosted tool, with their source. If undefined, `add` writes `hosted_tools: refuse`. */
+  /**
+   * The price of a call of each hosted tool, in credits, and the source of these prices. If undefined, `add` writes
+   * `hosted_tools: refuse`.
+   */
   calls?: { texts: Readonly<Record<string, string>>; source: string }
   models: readonly PresetModel[]
 }
@@ -92,7 +93,7 @@ export type DatedPrices = {
   texts: PriceTexts | readonly PriceTexts[]
 }
 
-/** The data file: presets, and the calendars that their prices name. */
+/** The file of the presets. Prices in the presets name the calendars. */
 export type PresetsFile = {
   version: 1
   /** A sentence about the origin of the figures. */
@@ -101,7 +102,7 @@ export type PresetsFile = {
   presets: Readonly<Record<string, Preset>>
 }
 
-/** A calendar of days on which price bands do not begin, in the words of the configuration. */
+/** A calendar, as the configuration writes it. On its days, bands (hours with other prices) do not begin. */
 type CalendarTexts = { zone: string; through: string; days: readonly string[] }
 
 /** The presets that come with the program. `triwire catalog update` puts a newer file beside a configuration. */

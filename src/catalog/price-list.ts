@@ -17,7 +17,9 @@ import {
 
 const dayMs = 86_400_000
 
-/** The facts that choose a set of prices. A tier or geography that the row does not price counts as the base. */
+/**
+ * The facts that choose a set of prices. If a row has no prices for the tier or the geography, the base prices apply.
+ */
 type PriceFacts = {
   /** A moment in Unix milliseconds. */
   at: number
@@ -26,8 +28,8 @@ type PriceFacts = {
 }
 
 /**
- * Returns the rates of a request, and the `version`, which identifies their price set in the ledger. The other members
- * tell why these rates apply: row, band, tier, geography and step.
+ * Returns the rates of a request. `version` identifies their price set in the ledger. The other members of the result
+ * tell why these rates apply.
  * @param inputTokens the sum of fresh input, cache reads and cache writes; it chooses the step
  * @returns `step`: the number of tokens above which the step begins; null for the base
  */
@@ -79,7 +81,9 @@ export function isWithin({ offsetAt, weekdays, windows, daysOff }: Band, at: num
   return false
 }
 
-/** The largest setting of two time limits: for a whole answer, and for reading its usage after the client has left. */
+/**
+ * The largest value of two settings: the time for a whole answer, and the time to read its usage after the client left.
+ */
 export const longestTimeout = '7d'
 
 /** The longest time of a request, in ms: a day for the body, and 7 days each for the answer and for its usage. */
@@ -89,9 +93,9 @@ export const longestRequestMs = dayMs + 2 * 7 * dayMs
 export type CacheWrites = 'none' | 'short' | 'long'
 
 /**
- * Returns the highest prices by which a request may be billed. They cover the row in force, and every later row that
- * begins within `longestRequestMs`. They also cover all bands and geographies, the base and the given tiers. All input
- * gets the price of the dearest kind of input.
+ * Returns the highest prices by which a request may be billed. They cover the current row and later rows that begin
+ * within `longestRequestMs`. They also cover all bands and geographies, the base price and the tiers in `served`. All
+ * input gets the price of the dearest kind of input.
  * @param served the tiers that may serve the request
  */
 export function holdPrices(list: PriceList, at: number, served: readonly Tier[], writes: CacheWrites): Prices {

@@ -85,7 +85,7 @@ export const profileKeys = z.strictObject({
     'chat, responses: the tool schemas that the upstream accepts. `plain`: the root is an object with `properties`, and every array has `items`.',
   ),
   tool_name_max: count(11).describe('The longest tool name that the upstream accepts, in characters.'),
-  // If a request has more stop sequences than this, the gateway searches answers for the rest (R-STOP).
+  // The gateway searches the answer for all stop sequences beyond this number (R-STOP).
   max_stops: count(0).describe(
     'How many stop sequences the upstream accepts. The gateway itself applies any further ones.',
   ),
@@ -135,7 +135,7 @@ export const profileKeys = z.strictObject({
   auto_cache_same_wire: flag.describe(
     'messages: whether `auto_cache` also applies to requests of the same wire in which the client sets no mark.',
   ),
-  // A conversation stays this long with the entry of a fallback chain that answered it (ruling Y23).
+  // A fallback chain sends a conversation to the entry that answered it before, for this long (ruling Y23).
   cache_life: oneOf(['5m', '30m', '1h']).describe('How long the prompt cache lives after its last use.'),
   usage_quirk: oneOf(['none', 'cache_hit_fields', 'excl_reasoning', 'top_level_cached', 'in_choice']).describe(
     'How the usage in answers differs from the usage of the wire.',

@@ -27,7 +27,7 @@ export type ProfileValues = Omit<SpelledInCode<ProfileKeys>, SetKey | 'thinkTags
 export const setKeys = ['drops', 'accepts', 'toolChoice'] as const
 type SetKey = (typeof setKeys)[number]
 
-/** The keys that only some wires read, listed under each of these wires. A wire without such keys may be missing. */
+/** The keys of a profile that not all wires read, listed under each wire that reads them. */
 export const keysOfWires = {
   chat: [
     'maxField',
@@ -77,7 +77,7 @@ export function cacheLifeMs({ cacheLife }: Pick<ProfileValues, 'cacheLife'>): nu
   return { '5m': 300_000, '30m': 1_800_000, '1h': 3_600_000 }[cacheLife]
 }
 
-/** Makes a profile, in which the keys that only one wire reads are under the name of that wire. */
+/** Makes a profile. The keys that only one wire reads are grouped under the name of that wire. */
 export function groupByWire(values: ProfileValues): Profile {
   const grouped: Record<string, unknown> = { ...values }
   for (const wire of Object.keys(keysOfWires) as GroupedWire[]) {

@@ -2,7 +2,9 @@ import { groupByWire, type Profile, type ProfileValues } from './profile.ts'
 import { refusals } from './refusals.ts'
 import { type ModelWire, modelWireNames } from './wire-names.ts'
 
-/** Values that replace those of the profile in `extends`. The two objects among the values may be incomplete. */
+/**
+ * Settings that replace those of the profile in `extends`. Members of `reasoning` and `replayThought` may be left out.
+ */
 export type ProfileSetting = Partial<Omit<ProfileValues, 'reasoning' | 'replayThought'>> & {
   /** The name of the extended profile. Without a name, the plain profile of the wire is extended. */
   extends?: string
@@ -225,7 +227,7 @@ const bedrockEnvelope: ProfileValues['envelope'] = {
   betas: 'body',
 }
 
-/** An operator's own server sends no bill. It would fetch a client's media from inside the network (B13). */
+/** Settings for an operator's own server. It sends no bill, and could fetch media from inside the network (B13). */
 const selfHosted: ProfileSetting = { remoteMedia: 'refuse', charges: [] }
 
 /** The levels of reasoning that self-hosted model servers accept. Reasoning can also be switched off. */

@@ -1,15 +1,14 @@
 /**
- * A row of the table of refusals, for a refusal whose status alone does not show its subject (rulings U1, U2). The
- * subject is the operator's account (`spent`, `key`, `denied`), its capacity (`busy`), or the client's request. A
- * refusal fits if everything in the row fits.
+ * A row of the table of refusals. It is for a refusal whose status alone does not show what the refusal is about
+ * (rulings U1, U2). `about` is the operator's account (`spent`, `key`, `denied`), its capacity (`busy`), or the
+ * client's request. A refusal fits if it meets all conditions of the row.
  *
- * A refusal can quote a client's own words, such as the name of a field. A client must not be able to disable an
- * account that way. So a row matches by a code, which is the provider's own word, or by a status and the whole text,
- * from `^` to `$`.
+ * A refusal can quote a client's words, which must not disable an account. So a row has a code, which is the provider's
+ * own word. A row without a code has a status and a pattern for the whole text, from `^` to `$`.
  */
 export type Refusal = {
   about: 'spent' | 'key' | 'denied' | 'busy' | 'request'
-  /** HTTP statuses. They are compared for HTTP refusals only, because an error inside an answer has no status. */
+  /** HTTP statuses. They are not compared for an error inside an answer, because such an error has no status. */
   status?: readonly number[]
   /** One of the words that classify the refusal (`Fault.classes`). */
   code?: string
@@ -51,12 +50,12 @@ export const refusals = {
     partly(byText('key', [400], /^This credential is only authorized for use with Claude Code\b/)),
     ...byCode('spent', 'enforced_spend_limit_reached'), // 429
   ],
-  // https://developers.openai.com/api/docs/guides/error-codes: 429, of the type `insufficient_quota`
+  // https://developers.openai.com/api/docs/guides/error-codes: status 429, type `insufficient_quota`
   openai: [
     ...byCode('spent', 'credit_balance_exhausted', 'organization_spend_limit_exceeded', 'project_spend_limit_exceeded'),
     ...byCode('spent', 'organization_usage_limit_exceeded'),
-    // BerriAI/litellm#2743 (2024-03-29), 429; dfinke/PowerShellAI#127 (2023-05-02), 400; ztjhz/BetterChatGPT#105
-    // (2023-03-21), 429
+    // Status 429: BerriAI/litellm#2743 (2024-03-29), ztjhz/BetterChatGPT#105 (2023-03-21). Status 400:
+    // dfinke/PowerShellAI#127 (2023-05-02).
     ...byCode('spent', 'billing_not_active', 'billing_hard_limit_reached'),
     // continuedev/continue#11449 (2026-03-15), home-assistant/core#120072: 403
     ...byCode('denied', 'access_terminated', 'unsupported_country_region_territory'),
@@ -109,7 +108,7 @@ export const refusals = {
   ],
   litellm: [
     byText('key', [400], /^No connected db\.$/), // BerriAI/litellm#20837 (2026-02-10): LiteLLM does not know the key
-    // BerriAI/litellm#40002, of a request that costs more than is left; #4208 (2024-06-15), #14144 (2025-09-01)
+    // BerriAI/litellm#40002 (a request that costs more than is left), #4208 (2024-06-15), #14144 (2025-09-01)
     partly(byText('spent', [400, 429], /^Budget has been exceeded! .*Estimated request cost: /)),
     byText('spent', [400, 429], /^Budget has been exceeded! .*(?:Max budget: [\d.e-]+|Team=[\w-]+)$/),
     // BerriAI/litellm#1859 (2024-02-06): the budget of the user that the client names

@@ -73,14 +73,17 @@ const names = new Map(routingFields.map((row) => [foldName(row), row]))
 const patterns = routingFields.filter((row) => row.includes('*')).map((row) => [row, compile([row])] as const)
 
 /**
- * The result of reading one field name: the name after `foldName`, and the row of the table above that matches it.
- * Losses contain the row, because a name that matches a pattern may contain any text of the client.
+ * A field name after `foldName`, and the row of the table that matches it. The log gets the row, because the name may
+ * contain any text of the client.
  */
 type FieldName = { folded: string; row: string | undefined }
 
 /** Names that were read before. Clients send the same dozen names, and matching the patterns takes 0.3 µs. */
 const known = new Map<string, FieldName>()
-/** Limits for names that clients invent. No schema has a longer name, and the time of a pattern grows with the name. */
+/**
+ * The most names that are remembered, and the longest name that is matched with patterns, in characters. Clients can
+ * invent names.
+ */
 const knownMax = 1_000
 export const nameCharactersMax = 128
 

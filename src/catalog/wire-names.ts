@@ -12,7 +12,7 @@ export const usualWire: ModelWire = 'chat'
 /** The placeholder in a path for the upstream's name of the model. */
 export const modelPlace = '{model}'
 
-/** The endpoint of a wire, and facts of its requests. A path may contain `modelPlace`. */
+/** The endpoint of a wire. A path can contain the placeholder `modelPlace`. */
 type WirePlace = {
   path: string
   /** The field for a key of the provider's prompt cache, on wires that have one. */

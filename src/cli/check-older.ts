@@ -15,7 +15,10 @@ type OlderCheck = {
 
 type Found = NonNullable<Awaited<ReturnType<typeof lookForNewer>>>
 
-/** Features of a store that the older release ignores. Each has a warning text, which comes after the count of uses. */
+/**
+ * Features of a store that the older release ignores, each with a warning text. The number of uses is written before
+ * the text.
+ */
 const ignored = {
   foreignKeys: 'keys of another gateway get 401 there',
   plans: 'accounts with a plan pay the plain prices there',

@@ -31,7 +31,7 @@ const program = new Command('triwire')
   })
   .showHelpAfterError('Run with --help to see what there is.')
   .exitOverride()
-  // Until here, signals wait for the handlers of a server. For any other command, signals now act as usual.
+  // At the start, signals are held back for the handlers of `serve`. For all other commands they act as usual again.
   .hook('preAction', (_, action) => {
     if (action.name() !== 'serve') releaseSignals()
   })

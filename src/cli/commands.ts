@@ -35,7 +35,10 @@ export async function addCommands(program: Command, args: readonly string[]): Pr
   addCompletionCommand(program)
 }
 
-/** Adds the commands of the table of operations. If the typed command is not in the table, only the names are added. */
+/**
+ * Adds the commands of the table of operations. If another command was typed, only their names and descriptions are
+ * added.
+ */
 async function addTableCommands(program: Command, args: readonly string[]): Promise<void> {
   const [first = ''] = wordsOf(args)
   if (first === 'help' || first === 'completion' || Object.hasOwn(tableCommands, first)) {

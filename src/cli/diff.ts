@@ -20,8 +20,8 @@ const changesMax = 2_000
  * length of the lists, not on the product of both lengths (E. Myers, "An O(ND) Difference Algorithm", 1986).
  */
 function compareLines(left: readonly string[], right: readonly string[]): string[] {
-  // One array for each number of changes, with an element for each diagonal. An element is the furthest position on the
-  // left that can be reached. A diagonal's number is the left position minus the right position.
+  // One array for each number of changes. For each diagonal, the array has the furthest position on the left that these
+  // changes can reach. A diagonal's number is the left position minus the right position.
   const rounds: Int32Array[] = []
   for (let changes = 0; changes <= changesMax; changes++) {
     const before = rounds.at(-1)
@@ -38,9 +38,9 @@ function compareLines(left: readonly string[], right: readonly string[]): string
 }
 
 /**
- * Finds the last change on the best path to a diagonal. `isNew`: whether the change adds a line. If not, it removes a
- * line. `i`: the position on the left after the change.
- * @param before the furthest positions that can be reached with one change fewer
+ * Finds the last change on the shortest way to a diagonal: an added line (`isNew`) or a removed line. `i` is the
+ * position on the left after this change.
+ * @param before the furthest positions that are reached with one change fewer
  */
 function stepOf(before: Int32Array, changes: number, diagonal: number): { isNew: boolean; i: number } {
   const [added, removed] = [before[diagonal + changes + 1]!, before[diagonal + changes - 1]!]

@@ -99,7 +99,9 @@ function describe(schema: z.ZodType): string {
 
 const wrappers: readonly string[] = ['optional', 'nullable', 'default', 'prefault']
 
-/** Returns the schema within wrappers such as `optional`. @param isWrapper selects the wrappers; default: all */
+/**
+ * Returns the schema inside wrappers such as `optional`. @param isWrapper selects the wrappers to open; default: all
+ */
 function unwrap(schema: z.ZodType, isWrapper: (inner: z.ZodType) => boolean = () => true): z.ZodType {
   let inner = schema
   while (wrappers.includes(inner.def.type) && isWrapper(inner))
@@ -112,7 +114,9 @@ function choicesOf(schema: z.ZodType): string[] | undefined {
   return inner instanceof z.ZodEnum ? inner.options.map(String) : undefined
 }
 
-/** Makes a parser that reports an invalid value at once. It returns the text, or what `face.reads` makes of it. */
+/**
+ * Makes a parser that reports an invalid value at once. The parser returns the text, or what `face.reads` makes of it.
+ */
 function reader(schema: z.ZodType, face: Options, name: string): (text: string) => string {
   return (typed) => {
     const result = schema.safeParse(typed)
@@ -162,7 +166,10 @@ function readField(file: string, schema: z.ZodType): string {
   return bytes.toString()
 }
 
-/** Notes each typed model that the catalog lacks. Such a model is no error, because a reload may add it (NEW-8). */
+/**
+ * Tells the person which models of the typed list are not in the catalog. This is no error, because a reload may add
+ * them (NEW-8).
+ */
 async function noteUnknownModels(command: Command, typed: string): Promise<void> {
   const { glanceAtConfig } = await import('../config/load.ts')
   let ids: string[]
@@ -272,7 +279,7 @@ async function readPages(
   return { items, away }
 }
 
-/** Stands in for a running gateway, whose parts the command line does not have. */
+/** Replaces the parts of a running gateway, which a command does not have. */
 const unasked = {
   explain: () => Promise.resolve('unknown'),
   listUpstreams: async () => [],

@@ -15,7 +15,7 @@ type ReconcileFlags = {
 /** Entries are also read for these times before and after an export, in ms, because debits and refunds may be late. */
 const readMs = { before: 86_400_000, after: 7 * 86_400_000 }
 
-/** Matches the upstreams that belong to a provider, by their names, if the person names no upstreams. */
+/** Patterns for the names of each provider's upstreams. They apply if the command line names no upstreams. */
 const usualNames: Record<ExportProvider, RegExp> = {
   openai: /^openai/i,
   anthropic: /^(anthropic|claude)/i,

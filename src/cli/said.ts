@@ -305,7 +305,10 @@ function formatTotals(rows: readonly TotalRow[]): string {
   return formatRows(names, rows)
 }
 
-/** Formats the sums and digests of a statement for people. Only the forms csv, html and JSON contain its lines. */
+/**
+ * Formats the sums and digests of a statement for people. The statement's lines are only in the forms csv, html and
+ * JSON.
+ */
 function sayStatement(told: ToldStatement): string {
   const sums = Object.entries(told).filter(([, value]) => !Array.isArray(value))
   return formatFields(Object.fromEntries(sums))

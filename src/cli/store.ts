@@ -14,8 +14,8 @@ export type { GlobalOptions } from './options.ts'
 
 /**
  * Opens the store that a server with the same settings would use (ruling X4), runs `work` on its books, and closes it.
- * The books are the operations on accounts, keys and the ledger. They change the store directly, even if a server uses
- * it; the server sees the change within a second. Days and budgets follow the store's time zone (ruling X12).
+ * The books are the operations on accounts, keys and the ledger. A running server sees their changes within a second.
+ * Days and budgets follow the store's time zone (ruling X12).
  * @param create whether to create a missing file
  * @param isAlone whether servers must not use the store while `work` runs
  * @throws Error with a message for people if a rule of the books refuses

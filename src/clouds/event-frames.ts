@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 
-/** One message of `application/vnd.amazon.eventstream`. Headers of other types than text are left out. */
+/** One message of `application/vnd.amazon.eventstream`. Headers that are not texts are left out. */
 export type EventFrame = { headers: ReadonlyMap<string, string>; payload: Buffer }
 
 /** The media type of streams of event frames. */

@@ -118,7 +118,9 @@ export function placeFor(
   return { region: region ?? host?.region ?? regionOf(env) ?? '', service: service ?? host?.service ?? '' }
 }
 
-/** Finds accounts of AWS without a region or service, and regions that differ from the one in the upstream's host. */
+/**
+ * Finds AWS accounts without a region or service, and regions that differ from the region in the upstream's host name.
+ */
 export function* placeMistakes(
   upstreams: Readonly<Record<string, { base_url: string; accounts: readonly CloudEntries[] }>>,
   env: Environment,

@@ -138,8 +138,8 @@ export type Config = {
   /** The place of the store. The default is relative to the working folder (ruling X8). */
   store: StorePlace
   /**
-   * The path that was the default store before 0.2.0, in the folder of the configuration. Undefined if today's default
-   * is the same path (ruling X8).
+   * The default place of the store before 0.2.0, which was in the folder of the configuration. Undefined if today's
+   * default is the same path (ruling X8).
    */
   earlierStore: string | undefined
   /** The absolute path of the folder for the server's lock and spool. SQLite: the store's folder (ruling X13). */
@@ -167,11 +167,13 @@ export type Config = {
    * store.
    */
   sealKey: Secret | undefined
-  /** Whether responses have the header of the balance, which the wires' specifications lack (ruling R13). */
+  /**
+   * Whether responses have a header with the balance. The specifications of the wires have no such header (ruling R13).
+   */
   headers: { balance: boolean }
   metrics: { token: Secret | undefined; accounts: boolean; keys: boolean }
   telemetry: {
-    /** The collector that receives the traces, or the metrics. If undefined, nothing is sent. */
+    /** The collectors for traces and for metrics. Data without a collector are not sent. */
     traces: OtlpTarget | undefined
     metrics: OtlpTarget | undefined
     spansEveryMs: number
@@ -180,7 +182,7 @@ export type Config = {
     queueMax: number
     /** The share of traces to export, 0 to 1. It applies to traces that begin in the gateway. */
     sampleShare: number
-    /** Further resource attributes of this process. */
+    /** Resource attributes of this process, from `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME`. */
     resource: ReadonlyMap<string, string>
     /** `compat` also exports the older histogram of tokens. */
     genai: 'standard' | 'compat'

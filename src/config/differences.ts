@@ -5,7 +5,7 @@ import { spellTelemetry } from './telemetry.ts'
 import { formatAddress } from './values.ts'
 
 /**
- * Lists the keys that differ and need a restart, because a reload cannot change them (ruling X10).
+ * Lists the changed keys for which a reload does not suffice, so that a restart is needed (ruling X10).
  * @param before the configuration at the start
  */
 export function needsRestart(before: Config, next: Config): string[] {

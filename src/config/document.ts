@@ -110,7 +110,7 @@ function unreadable(line: number, message: string): Document {
   return { value: undefined, problems: [{ path: '', line, message: `the file ${message}` }], lineOf: () => line }
 }
 
-/** The inverse of `snakeCase`. */
+/** Converts `max_field` to `maxField`. */
 export function camelCase(key: string): string {
   return key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }

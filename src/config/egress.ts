@@ -39,7 +39,8 @@ function findVariable(name: string, env: NodeJS.ProcessEnv): ProxySetting | unde
 }
 
 /**
- * Whether a `NO_PROXY` entry matches: `*`, a host with its subdomains, an address or a range, with or without a port.
+ * Whether an entry of `NO_PROXY` covers a host and port. The entry is `*`, a host (which includes its subdomains), an
+ * address or a range. A port can follow it.
  */
 function isSpared(entry: string, host: string, port: string): boolean {
   if (entry === '') return false
@@ -82,9 +83,8 @@ export function showProxy({ url }: EgressProxy): string {
 }
 
 /**
- * Whether the proxy itself sent an error response, and not the server that it asked (N-F4). If the target of a request
- * is a whole URL, the proxy and the server can both report an unknown host or wrong credentials. A proxy adds itself to
- * `via` of responses that it forwards (RFC 9110 §7.6.3). The proxy's own responses are HTML, while models send JSON.
+ * Whether the proxy itself sent an error response, and not the server behind it (N-F4). A proxy adds itself to `via` of
+ * responses that it forwards (RFC 9110 §7.6.3). The proxy's own responses are HTML, while models send JSON.
  * @param header returns a header by its lower-case name
  */
 export function isProxysAnswer(status: number, header: (name: string) => unknown): boolean {

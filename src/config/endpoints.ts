@@ -52,8 +52,8 @@ export function isTakenAsItStands(wire: ModelWire, path: string): boolean {
 }
 
 /**
- * Returns the wire's path with which a path ends, with or without its version (such as `/v1`). Undefined if the path
- * does not end with the path of a wire.
+ * Returns the end of a path that is the path of a wire, with or without its version (such as `/v1`). Undefined if the
+ * path has no such end.
  */
 export function wireEndOf(path: string): string | undefined {
   const ends = Object.values(wirePlaces).flatMap(({ path: own }) => [own, own.slice(versionOf(own).length)])

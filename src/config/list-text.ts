@@ -4,8 +4,8 @@ import type { Band, PriceList, PriceRow, PriceSet } from '../catalog/model.ts'
 import { longestRequestMs, setAt, setKey } from '../catalog/price-list.ts'
 
 /*
- * The text of a price list, kept in the ledger so that each choice of prices can be verified later (ruling C11). It is
- * JSON with all rows, bands and sets. Factors are applied, and amounts are texts of decimal digits.
+ * The text of a price list, kept in the ledger so that `ledger verify` can repeat each choice of prices (ruling C11).
+ * It is JSON with all rows, bands and sets of prices. Amounts are texts of decimal digits, with all factors applied.
  */
 
 type KeptBand = Omit<Band, 'offsetAt' | 'daysOff'> & { daysOff: readonly number[] }
@@ -42,8 +42,8 @@ type ChosenFacts = { createdMs: number; band: string | null; tier: string | null
 
 /**
  * Reads a price list from the ledger for `ledger verify`.
- * @returns a function that returns the price versions with which an entry may have been billed. The set is empty if the
- *   list lacks the entry's band, tier or geography. With `counts: start`, the prices of several rows are possible.
+ * @returns a function that returns the price versions that an entry can have. The set is empty if the list lacks the
+ *   entry's band, tier or geography. With `counts: start`, the set can have versions of several rows.
  * @throws RangeError if the text does not match the digest
  */
 export function readKeptList(digest: string, text: string): (facts: ChosenFacts) => ReadonlySet<string> {

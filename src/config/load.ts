@@ -48,14 +48,14 @@ export type ConfigOptions = {
   isWithoutFiles?: boolean
   /** If set, secrets of upstreams may refer to unset variables, because no upstream is contacted. */
   isWithoutKeys?: boolean
-  /** If set, the store's URL may refer to unset variables, such as its password, because the store is not opened. */
+  /** If set, the store is not opened, so its URL may refer to unset variables, for example for its password. */
   isWithoutStore?: boolean
 }
 
 /** The variable that contains the text of a configuration, for systems without files (ruling X13). */
 const textVariable = 'TRIWIRE_CONFIG_YAML'
 
-/** The settings that a flag or a variable can override, by their key in the file. */
+/** The settings that a flag or an environment variable can override. `key` is the name of the setting in the file. */
 const overrides: readonly Override[] = [
   { key: 'listen', flag: 'listen', flagName: '--listen', variable: 'TRIWIRE_LISTEN' },
   { key: 'admin_listen', flag: 'adminListen', flagName: '--admin-listen', variable: 'TRIWIRE_ADMIN_LISTEN' },

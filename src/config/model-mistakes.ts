@@ -89,8 +89,8 @@ function* figureMistakes(model: unknown, path: PropertyKey[]): Mistakes {
 }
 
 /**
- * Finds missing prices. A band, tier or geography may have its own prices instead of a factor. Then it needs its own
- * price of each kind that the row has.
+ * Finds missing prices in a band, tier or geography that has its own prices instead of a factor. It needs a price of
+ * each kind for which the row around it has one.
  */
 function* writtenMistakes(base: Record<string, unknown>, written: unknown, at: PropertyKey[]): Mistakes {
   const own = asObject(written) ?? {}

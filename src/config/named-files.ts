@@ -40,7 +40,10 @@ export function readNamedFiles(file: ConfigFile, folder: string, report: Report)
   }
   return texts
 
-  /** Reads a file. @returns the text, or undefined if there is a mistake, which is reported */
+  /**
+   * Reads and checks a file, and reports a mistake. @returns the text; undefined after a mistake, or if no file is
+   * named
+   */
   function check(path: Path, named: string | undefined, find: (text: string) => string | undefined) {
     if (named === undefined) return undefined
     const absolute = resolve(folder, named)

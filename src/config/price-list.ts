@@ -89,7 +89,10 @@ function planRow(row: PriceRow, times: bigint, report: ReportMistake): PriceRow 
   return { ...row, sets: row.sets.map((ofBand) => new Map(Array.from(ofBand, ([key, set]) => [key, planSet(set)]))) }
 }
 
-/** Finds mistakes in plans: prices that are not exact, and unknown models. @param file a file without other mistakes */
+/**
+ * Finds mistakes in plans (prices for some accounts). A mistake is a price that is not exact, or an unknown model.
+ * @param file a file without other mistakes
+ */
 export function* planMistakes(file: {
   plans: PlanEntries
   calendars: Calendars
@@ -237,7 +240,8 @@ const [searchedFromMs, searchedDays] = [Date.UTC(2026, 0, 1), 731]
  */
 function overlaps(one: Band, other: Band, a: BandEntry, b: BandEntry, calendars: Calendars): boolean {
   const isOneZone = isSameZone(zoneOf(a, calendars), zoneOf(b, calendars))
-  // Days off are ignored. After a calendar's last day off, its bands apply on all days, and must still not overlap.
+  // Days off are ignored, because a calendar lists them only up to some day. After that day, its bands apply on all
+  // days.
   const [first, second] = [one, other].map(
     (band): Band => ({ ...band, daysOff: new Set(), ...(isOneZone && { offsetAt: () => 0 }) }),
   ) as [Band, Band]
@@ -262,10 +266,13 @@ function readBand(entry: BandEntry, calendars: Calendars): Band {
   }
 }
 
-/** A factor in units of 10⁻⁹, or new prices. New prices replace the result of all earlier modifiers. */
+/** A change of earlier prices. `change` is a factor in units of 10⁻⁹, or prices that replace all earlier ones. */
 type Modifier = { path: PropertyKey[]; change: bigint | WrittenRates }
 
-/** Makes the prices of a row for each band, tier and geography. Reports a factor that gives no exact price. */
+/**
+ * Computes the prices of a row for each band, tier and geography. Reports a factor that makes a price with too many
+ * decimals, or too large a price.
+ */
 function readRow(row: PriceRowEntry, index: number, calendars: Calendars, report: ReportMistake): PriceRow {
   const { bands = [], tiers = {}, geos = {}, calls = {}, steps, from = Number.NEGATIVE_INFINITY } = row
   const base = readRates({ ...row, steps })
@@ -313,7 +320,9 @@ function bandModifier({ times, ...band }: BandEntry, index: number): Modifier {
 /** The largest price that a factor may produce, in nano-credits per million tokens. */
 const rateMaxNanos = 10n ** 18n
 
-/** Applies changes in order. A change is a factor or a set of prices, which replaces the result of earlier changes. */
+/**
+ * Applies changes in order. A factor multiplies the prices. A set of prices replaces the result of all earlier changes.
+ */
 function applyAll(base: Prices, modifiers: readonly Modifier[], report: ReportMistake): Prices {
   let rates = base
   let factors: bigint[] = []

@@ -66,7 +66,7 @@ const modelId = filled('must not be empty')
 
 const allowCure = `must be one of ${costFieldNames.join(', ')}, a field that chooses another model, provider, host or price, or a beta with its day`
 
-/** Matches what `allow` may name: a beta, a field that chooses another model, or a member of such a field. */
+/** Matches names for `allow`: a beta with its day, a field that chooses another model, or `field.member`. */
 const routingNames = compile(routingFields).source.replaceAll('.*', '\\w*')
 const allowedName = new RegExp(`^[a-z][a-z0-9-]*-\\d{4}-\\d{2}-\\d{2}$|${routingNames}|^\\w+\\.\\w+$`)
 
@@ -636,7 +636,7 @@ export const configSchema = z.strictObject({
 
 /** The configuration file after the checks, with defaults. Its keys are named as in the file. */
 export type ConfigFile = z.output<typeof configSchema>
-/** The settings of a map, with names as in the code: camelCase, with the unit at the end. */
+/** The settings of a map under their names in the code: in camelCase, and ending with the unit. */
 export type SettingsInCode<Settings, Unit extends string = ''> = {
   [Key in keyof Settings as `${CamelCase<Key & string>}${Unit}`]: Settings[Key]
 }

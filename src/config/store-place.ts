@@ -68,8 +68,8 @@ function showUrl(store: string): string {
 }
 
 /**
- * Stands for a missing host, because `URL` requires a host after a user name. A parameter or a variable may name the
- * real host.
+ * Stands for a missing host, because `URL` requires a host after a user name. The real host is then in the parameter
+ * `host` or in an environment variable.
  */
 const noHost = 'no-host.invalid'
 

@@ -67,9 +67,9 @@ export function isLoopback({ host }: Address): boolean {
 }
 
 /**
- * Returns the loopback address of an admin listener without TLS. On this address the listener serves everything, and on
- * other addresses less. Workers use the ports after this port. If the port is taken, the server does not start, because
- * commands would send tokens to another program. A worker whose port is taken uses another port.
+ * Returns the second address of an admin listener without TLS, on loopback. Only there the listener serves everything.
+ * If the port is taken, the server does not start, because commands would send tokens to another program. Workers use
+ * later ports.
  */
 export function addressBeside({ port }: Address): Address {
   return { host: '127.0.0.1', port: port + 1 }

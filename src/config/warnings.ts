@@ -114,7 +114,7 @@ function warnOfCertificate(key: string, pem: string | undefined): ConfigWarning[
 /** Addresses of providers whose paths have no version (docs/providers.md). */
 const versionless = ['models.github.ai/inference', '.cloud.databricks.com/serving-endpoints']
 
-/** Warns of a base URL that probably lacks `/v1`, because the gateway uses a path as it is written (ruling P8). */
+/** Warns of a base URL that probably lacks `/v1`. The gateway adds no version to a path (ruling P8). */
 function warnOfBases({ catalog, upstreams }: ConfigFile): ConfigWarning[] {
   return Object.entries(upstreams).flatMap(([name, { base_url: baseUrl, paths }]) => {
     const isServing = ({ upstream }: ModelEntry) =>
@@ -310,7 +310,10 @@ function warnOfRowWrites(
   })
 }
 
-/** Cache writes with a long lifetime. A model with the price `beside` should have the price `kind` too. */
+/**
+ * Prices of cache writes with a long lifetime. A model that has the price named in `beside` should also have the one
+ * named in `kind`.
+ */
 const longWrites = [
   { kind: 'cache_write_1h', beside: 'input', time: 'an hour', costs: 'twice the input' },
   { kind: 'cache_write_12h', beside: 'cache_write', time: 'twelve hours', costs: '2.5 times the input' },

@@ -18,10 +18,9 @@ import type { Gateway } from './gateway.ts'
 import type { CallRecord } from './record.ts'
 
 /**
- * Finds the key of a request (spec 5, rulings R4, R7, R16). A request with a known key is never throttled here. Only
- * failing requests are throttled.
+ * Finds the key of a request (spec 5, rulings R4, R7, R16). A request with a known key is never throttled here.
  * @throws GatewayError 401, 429; 500 if the key is not in memory and the store does not answer (ruling C5). A 500 does
- * not count as a failing request.
+ *   not count as a failing request.
  */
 export async function identify(
   gateway: Gateway,
@@ -92,7 +91,7 @@ export async function enter(admission: Admission, key: ApiKey): Promise<Entered>
  * the body (ruling R1).
  */
 export async function inOrder(entered: Entered, key: ApiKey, error: unknown): Promise<unknown> {
-  // Any other error is a bug. The client gets a fixed text for it, so the store need not be asked.
+  // Any other error is a bug. The client gets a fixed text for a bug, whatever the store would answer.
   if (!(error instanceof GatewayError)) return error
   const refused = await entered.judge().catch(explainSilence)
   return refused ? explain(refused, key) : error
@@ -143,8 +142,8 @@ export function holdOf(
 }
 
 /**
- * The tiers, besides the base tier, that may serve a request. The request may ask for a tier, and upstreams may use
- * some tiers unasked.
+ * Returns the tiers that may serve a request, besides the base tier. Upstreams may use the expected tiers unasked. The
+ * request may ask for others.
  */
 function servedBy({ expectedTiers, wire }: Model, { service }: Exchange): readonly Tier[] {
   return service === undefined ? expectedTiers : [...expectedTiers, ...askedTiers(service, wire)]
@@ -236,10 +235,7 @@ function nameOf({ label, prefix }: ApiKey): string {
   return label === undefined ? `The API key ${prefix}…` : `The API key "${label}" (${prefix}…)`
 }
 
-/**
- * Names the person by their key, because no message contains a person's name (ruling Y21). The budget is for all their
- * keys.
- */
+/** Names the person by their key, because no message contains a person's name (ruling Y21). */
 function ownerOf(key: ApiKey): string {
   const name = nameOf(key)
   return `The person with ${name[0]!.toLowerCase()}${name.slice(1)}`

@@ -30,8 +30,8 @@ const lingerMs = 1_000
 /** Receives the events of an attempt. No event follows `onWhole` or `onFailure`. */
 export interface AttemptListener {
   /**
-   * Called when a success status came. Another attempt may still follow (ruling U13). It follows if the first event is
-   * an error, or refuses sealed parts of the history.
+   * Called when a success status has come. If the first event is an error or refuses sealed parts of the history,
+   * another attempt may still follow (ruling U13).
    */
   onAnswer(): void
   /**
@@ -218,9 +218,8 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   }
 
   /**
-   * Resumes a stream that is paused because it brought more bytes than its share, if enough turns have passed since
-   * then.
-   * @returns false if the stream must still wait
+   * Resumes a stream that is paused because it brought more bytes than its share. Each turn of the ticker adds a share.
+   * @returns false if the stream is still over its share
    */
   letOn(): boolean {
     if (this.#flight && this.#overdrawn() > 0) return false
@@ -354,13 +353,13 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   }
 
   /**
-   * Returns the number of bytes by which the stream has exceeded its share up to this turn. Negative if some of the
-   * share is left.
+   * Returns by how many bytes the stream exceeds its share in this turn of the ticker (see `Flow`). Negative if some of
+   * the share is left.
    */
   #overdrawn(): number {
     const { turn, share } = this.#parts.flow
     if (turn === this.#turn) return this.#broughtBytes - share
-    // A share that was not used is not saved for later turns.
+    // Each turn allows one more share of bytes. An unused part of an earlier share is not saved.
     this.#broughtBytes = Math.max(0, this.#broughtBytes - (turn - this.#turn) * share)
     this.#turn = turn
     return this.#broughtBytes - share
@@ -434,7 +433,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
       return
     }
     const isSilent = nowMs - this.#lastByteMs >= idleMs
-    // A whole body has no events, so only its bytes count as progress.
+    // An answer that is not a stream has no events, so only its bytes count as progress.
     const isStuck = this.#isStream && nowMs - this.#lastEventMs >= progressMs
     // A refusal whose text stalls is still a refusal, because the status alone is enough.
     if (this.#state === 'refusing') {
@@ -540,7 +539,7 @@ const broken: Fault = { kind: 'broken', text: '' }
 /** The texts with which a line of an event stream can begin. A colon begins a comment. */
 const fields = ['data:', 'event:', 'id:', 'retry:', ':']
 
-/** This many bytes are always enough to see whether events or a body come. */
+/** This many bytes always suffice to see whether an event stream or a JSON body begins. */
 const startBytes = 64
 
 /** Finds the form of an answer by its first bytes. Skips a byte order mark and blanks. Undefined for too few bytes. */

@@ -113,8 +113,10 @@ export class Attempts {
   }
 
   /**
-   * Asks the account again after the wait that the account asked for, or after the renewal of its credential.
-   * @param nowMs monotonic @returns the failure to report if no attempt can follow
+   * Called regularly. Asks the account again after the wait that the upstream asked for, or after the renewal of the
+   * account's credential.
+   * @param nowMs monotonic
+   * @returns the failure to report if no further attempt is possible
    */
   tick(nowMs: number): Failed | undefined {
     if (this.#renewing) {
@@ -135,7 +137,8 @@ export class Attempts {
   /** Called when the head of an answer came. If no other attempt can follow, the request is released from memory. */
   answered(): void {
     const failover = this.#failover
-    // An answer with status 200 may still refuse sealed items. The same account then gets the request without them (ruling U13).
+    // An answer with status 200 can still refuse sealed items. Then the request is sent to the same account without
+    // these items (ruling U13).
     const isLast = !failover.hasMore && !this.#parts.chain?.furtherCount
     if (isLast && !(failover.mayAgain && this.exchange.mayUnseal)) this.forget()
   }
@@ -144,7 +147,8 @@ export class Attempts {
   forget(): void {
     this.#isForgotten = true
     this.#exchangeFor = undefined
-    // If this was not the only attempt, the socket of an earlier attempt may still use the body.
+    // After several attempts, the socket of an earlier one may still use the body. Its memory is then not freed at
+    // once.
     const isOnly = this.#attemptsBefore + this.#failover.attempts === 1
     this.exchange.forget(isOnly && this.newest?.isSent === true)
     this.#parts.share.release()
@@ -239,8 +243,8 @@ export class Attempts {
     this.exchange = asking.exchange
     this.#exchangeFor = asking.exchangeFor
     noteExchange(record, this.exchange)
-    // Each entry of the chain after the first adds one attempt to the maximum. This attempt is reserved for the entry
-    // (ruling Y23).
+    // A chain allows one more attempt for each entry after the first. The attempts of entries that were not tried yet
+    // are reserved for them (ruling Y23).
     const most = attemptsMax + chain.size - 1 - this.#attemptsBefore - chain.furtherCount
     this.#failover = new Failover({ ...this.#parts, model: next.model }, this.#form, Math.min(attemptsMax, most))
     return true
@@ -250,7 +254,7 @@ export class Attempts {
     const failover = this.#failover
     const { fault } = failure
     const { elsewhere } = verdict
-    // An account that cannot open items sealed by another account gets the same request without them (ruling U13).
+    // If an account cannot open items that another account sealed, it gets the request again without them (ruling U13).
     if (fault.code === 'invalid_encrypted_content' && failover.mayAgain && this.#unseal(this.exchange)) {
       return this.#try(failover.again())
     }
@@ -308,8 +312,8 @@ export class Attempts {
         this.#failover.skip()
       }
     }
-    // This refusal is thrown only if the request fits no target. If a target that cannot be tried now could still fit,
-    // that target's failure is reported instead (ruling U2).
+    // This refusal is thrown only if the request fits no enabled target. Otherwise a target that cannot be tried now
+    // may still fit, and the failure of that target is reported (ruling U2).
     if (refusal && this.#failover.isPassedOverByAll) throw refusal
     return false
   }
@@ -331,8 +335,8 @@ export class Attempts {
   }
 
   /**
-   * Makes the request for the target. It follows the profile of the target's model, and has no items that the target's
-   * account cannot open (ruling U13).
+   * Makes the request for the target, by the profile of the target's model. Items that the target's account cannot open
+   * are left out (ruling U13).
    */
   #adapt({ target, isHome }: ChosenTarget): Exchange {
     const { record } = this.#parts
@@ -378,7 +382,7 @@ export class Attempts {
 /** The largest number of attempts at one model for one request (ruling U1). */
 const attemptsMax = 3
 
-/** A model's only account is asked once more if the wait until then is at most this long, in seconds (ruling Y26). */
+/** A model's only account is asked again if the upstream demands a wait of at most this many seconds (ruling Y26). */
 const waitMaxSeconds = 2
 /** The longest wait for a renewal of a credential, in ms. */
 const renewMaxMs = 10_000
@@ -407,9 +411,13 @@ class Failover {
   attempts = 0
   /** The reason why the last `next` returned undefined. */
   stopped: Stopped | undefined
-  /** Takes the reports about the newest attempt, even after its end. Undefined before the first attempt. */
+  /**
+   * Receives the results of the newest attempt, even after the attempt has ended. Undefined before the first attempt.
+   */
   stay: Stay | undefined
-  /** Whether no other request that was under way at the account has failed before this one. */
+  /**
+   * Whether the newest failure counts. A failure does not count if another request failed at the same account before.
+   */
   #isFirst = true
   #isOnlyAgain = false
   #choice: ChosenTarget | undefined
@@ -435,7 +443,7 @@ class Failover {
 
   constructor(parts: AttemptsParts, form: AnswerForm, attemptsMax: number) {
     const { call, key, affinity, model } = parts
-    // In one chain, some entries may choose the account by the likeness of requests, and other entries at random.
+    // The entries of a chain may differ: some choose the account by the likeness of requests, others at random.
     const likeness = model.affinity === 'alike' ? parts.likeness : undefined
     this.#parts = parts
     this.#attemptsMax = attemptsMax
@@ -451,8 +459,8 @@ class Failover {
   }
 
   /**
-   * Names the conversation by the request's last sealed item, if the client has not named it.
-   * Called before the first attempt.
+   * Sets the name of the conversation to the last sealed item of the request, if the client has not named it. Called
+   * before the first attempt.
    */
   continues(request: { lastSealed(): string | undefined }): void {
     this.#search.sealed = this.#nameBySeal(request)
@@ -569,8 +577,8 @@ class Failover {
     if (worst) {
       const waits = [worst.failure.retryAfterSeconds, retryAfterSeconds].filter((wait) => wait !== undefined)
       const wait = waits.length === 0 ? undefined : Math.min(...waits)
-      // The answer says that capacity is missing, so that the client can wait until an account has capacity again (ruling
-      // U1). The log keeps the cause of this failure.
+      // The error reports missing capacity, so that the client can wait (ruling U1). The log keeps the cause of this
+      // failure.
       const verdict = { ...worst.verdict, tell: 'capacity' as const }
       return { ...worst, verdict, failure: { ...worst.failure, retryAfterSeconds: wait } }
     }
@@ -591,9 +599,9 @@ class Failover {
   }
 
   /**
-   * Returns a name for a conversation without a conversation key, made from its last sealed item. Only the account that
-   * sealed an item can open it, and the pool finds this account by the name (ruling U13). The name contains the id of
-   * the customer's account, so that no other customer can have the same name.
+   * Names a conversation without a conversation key by its last sealed item. By this name, the pool finds the account
+   * that sealed the item, because no other account can open it (ruling U13). The name contains the id of the customer's
+   * account, so that no other customer has the same name.
    */
   #nameBySeal(said: { lastSealed?(): string | undefined }): string | undefined {
     const sealed = this.#search.affinity === undefined && this.#size > 1 ? said.lastSealed?.() : undefined

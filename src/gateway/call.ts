@@ -31,7 +31,8 @@ export interface Call {
   write(text: string, encoding: BufferEncoding): boolean
   end(text: string, encoding: BufferEncoding): void
   /**
-   * Whether the client has taken bytes since the last call of this function, or since the `write` that returned false.
+   * Whether the client has taken bytes since the last call of `isTaking`. At the first call: since the `write` that
+   * returned false.
    */
   isTaking(): boolean
   /** Closes the connection without ending the answer. */

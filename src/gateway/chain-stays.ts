@@ -3,9 +3,7 @@ import type { FallbackCause } from '../catalog/model.ts'
 /** Why an entry was passed over: a cause that the operator declared, or `fit` if the request does not fit the entry. */
 export type PassedOverFor = FallbackCause | 'fit'
 
-/**
- * Remembers the conversations that a chain's second or later entry answered last, by their keys, without their text.
- */
+/** Remembers conversations whose last answer came from a later entry of a chain. It stores their keys, but no text. */
 export class ChainStays {
   readonly #kept = new Map<string, Stay & { untilMs: number }>()
   readonly #clockMs: () => number
@@ -16,8 +14,9 @@ export class ChainStays {
   }
 
   /**
-   * Returns the functions that read and change the chain entry that is remembered for one conversation.
-   * @param name identifies the conversation: the id of the chain, and the conversation key of the account
+   * Returns the functions for one conversation. They read and set the chain entry that the conversation continues to
+   * use.
+   * @param name the id of the chain, and the conversation key of the account
    */
   of(name: string): Stays {
     return {

@@ -27,7 +27,7 @@ export class ChainWalk {
   readonly #record: CallRecord
   readonly #further: EntryChoice[]
   readonly #stays: Stays | undefined
-  /** The number of entries in the walk, the first entry included. */
+  /** The number of entries that may be asked, the first entry included. */
   readonly size: number
   /** Lowers the hold (credit set aside). Until an entry begins to answer, the hold suffices for the dearest entry. */
   release: ((keptNanos: bigint) => void) | undefined
@@ -74,7 +74,8 @@ export class ChainWalk {
   }
 
   /**
-   * Chooses the chain's next entry after an entry has failed, and records that the request moved on.
+   * Chooses the chain's next entry and records that the request moved on. The entry before has failed, or does not fit
+   * the request.
    * @returns undefined if the operator declared no fallback for the cause, or no entry is left
    */
   next(from: Model, cause: PassedOverFor | undefined): EntryChoice | undefined {
@@ -109,7 +110,7 @@ function noteHop(record: CallRecord, from: Model, to: Model, cause: PassedOverFo
   record.modelWire = to.wire
 }
 
-/** Makes the record of a failed chain name the entry whose error the client gets, instead of the last entry. */
+/** Changes the record of a failed chain: it names the entry whose error the client gets, not the last entry. */
 export function noteRefusedBy(record: CallRecord, { entryId, wire }: Model): void {
   const tried = record.tries?.findLast(({ model }) => model === entryId)
   record.model = entryId
@@ -120,8 +121,8 @@ export function noteRefusedBy(record: CallRecord, { entryId, wire }: Model): voi
 }
 
 /**
- * Returns the cause for which a chain may ask its next model after a failure. Returns undefined if the answer broke off
- * after its head. Also returns undefined if the model rejected the request, unless the request was too long.
+ * Returns the cause for which a chain may ask its next model after a failure; undefined if it may not. It may not if
+ * the answer broke off after its head, or if the model rejected the request for another reason than its length.
  * @param hadHead whether the upstream had begun to answer
  */
 export function causeOf({ failure, verdict }: Failed, hadHead: boolean): FallbackCause | undefined {
@@ -130,8 +131,8 @@ export function causeOf({ failure, verdict }: Failed, hadHead: boolean): Fallbac
   const { fault } = failure
   if (tell === 'rejected') return readOverLong(fault.text, fault.code) && 'over_long'
   const isSilent = failure.cause === 'upstream_stall' && !hadHead
-  // `elsewhere` is `any` if an idle connection was closed while the request was sent. The next entry is then asked too,
-  // if this entry has no attempt left.
+  // `elsewhere` is `any` if an idle connection was closed while the request was sent. After the last attempt at this
+  // entry, that also leads to the next entry.
   return elsewhere !== 'nobody' || alarm === 'upstream_model_not_found' || isSilent ? 'unavailable' : undefined
 }
 
@@ -142,7 +143,7 @@ type ChainParts = {
   chain: Chain
   plan: string | undefined
   record: CallRecord
-  /** Makes the request for an entry. @throws GatewayError if its model does not take it */
+  /** Makes the request for an entry. @throws GatewayError if the entry's model does not take the request */
   ask(model: Model): UpstreamRequests
   /** Estimates the cost of the request if this entry of the chain answers it, in nano-credits. */
   holdOf(model: Model, asked: UpstreamRequests): bigint

@@ -15,12 +15,12 @@ import type { CallRecord } from './record.ts'
 import { explainedMessage, type Failed, refuse } from './refuse.ts'
 import { debitOf, type Evidence, evidenceOf, noteBill, nothingYet, weigh } from './settle.ts'
 
-/** The most characters that are kept of a stream that has not shown anything yet (reliability §3). */
+/** The most characters that are kept of a stream before the client gets anything of it (reliability §3). */
 const unseenMax = 262_144
 
 /**
- * The client gets the head of a stream at most this many ms after the upstream's head came. This holds if the upstream
- * has sent events by then (translation 4.1).
+ * The longest time from the upstream's head of a stream to the head for the client, in ms (translation 4.1). Without an
+ * event from the upstream, the client waits longer.
  */
 const commitMs = 10_000
 
@@ -92,7 +92,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   #readingOn: ReadingOn | undefined
   readonly #end = Promise.withResolvers<void>()
 
-  /** @param asking the request for upstreams. It is released when no further attempt can follow */
+  /** @param asking makes the requests of the attempts. It is released when no further attempt can follow */
   constructor(parts: DeliveryParts, asking: UpstreamRequests) {
     this.#parts = parts
     this.record = parts.record
@@ -104,7 +104,10 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     return this.#attempts.newest
   }
 
-  /** Resolves when the request is over and settled. @throws GatewayError if nothing of an answer was shown. */
+  /**
+   * Resolves when the request is over and settled.
+   * @throws GatewayError if the request fails before the client gets any part of an answer
+   */
   run(): Promise<void> {
     const { gateway, call } = this.#parts
     gateway.deliveries.add(this)
@@ -313,8 +316,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   }
 
   /**
-   * Called when we ended the answer at a stop sequence. Only the end of the answer is still to be sent. It waits for
-   * the usage figures (ruling C12).
+   * Called when the gateway has ended the answer at a stop sequence. If the upstream is read further for its usage
+   * figures (ruling C12), the last text is sent now. Otherwise the answer ends at once.
    */
   #stop(relay: StreamRelay, text: string): void {
     if (this.#readingOn) {
@@ -351,8 +354,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   }
 
   /**
-   * Continues to read the upstream, although the answer is over for its client.
-   * @param answer the answer; undefined if the client has no part of it. @returns false if reading does not continue
+   * Continues to read the upstream for its usage figures after the client's answer has ended.
+   * @param answer undefined if the client got no part of the answer. @returns false if reading does not continue
    */
   #readOn(end: EarlyEnd, answer: StreamRelay | StreamFold | undefined): boolean {
     const attempt = this.#attempt!
@@ -456,7 +459,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   #settleComplete(answer: StreamRelay | Exclude<WholeAnswer, { state: 'failed' }>, lastWords: LastWords): void {
     const isGone = this.#isGone()
     this.#attempts.completed(answer)
-    // We ended a `stopped` answer at a stop sequence. The model had perhaps not finished it (ruling C12).
+    // `stopped`: we ended the answer at a stop sequence. The model may have had more to say (ruling C12).
     const isComplete = answer.state !== 'stopped'
     const evidence = answer.state === 'stopped' ? this.#evidenceOfCut(answer) : evidenceOf(answer)
     const outcome = this.#readingOn?.end ?? 'ok'
@@ -469,8 +472,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   }
 
   /**
-   * Computes the bill, prepares the end of the answer and posts the debit. The end is shown when the debit is durable (ruling
-   * C3). If preparing the end throws, nothing is billed (B5).
+   * Computes the bill, prepares the end of the answer and posts the debit. The end is shown when the debit is durable
+   * (ruling C3). If the preparation throws, nothing is billed (B5).
    */
   #settle(evidence: Evidence, lastWords: LastWords, bug?: Error): void {
     const { gateway, call, key } = this.#parts

@@ -1,6 +1,9 @@
 import type { Flow } from './fairness/places.ts'
 
-/* A provider's error may repeat the request, and nothing of a request is shown to operators (rulings U5, CON-4). */
+/*
+ * A provider's error may repeat the request. Such parts are removed, because operators must see nothing of a request
+ * (rulings U5, CON-4).
+ */
 
 /** A run of at least this many characters that also occurs in the request is an echo. */
 const runCharacters = 20
@@ -21,9 +24,8 @@ type Reading = 'json' | 'strings' | 'scrubbed' | 'collapsed'
  * Replaces each part of a text that also occurs in a request and has 20 characters or more. A provider may repeat the
  * request in any form of `Reading`.
  * @param text the result of `scrub`, of at most 400 characters
- * @param flow `searchable` is the number of bytes that may still be searched in this turn of the ticker. This limit
- *   keeps many failures from delaying other requests
- * @returns undefined if the request is too large to be searched, or if no more bytes may be searched in this turn
+ * @param flow `searchable` is the number of bytes that may still be searched in this turn of the ticker
+ * @returns undefined if the request is too large, or if the bytes of this turn are used up
  */
 export function withoutEchoes(text: string, request: Buffer, flow: Pick<Flow, 'searchable'>): string | undefined {
   if (text.length < runCharacters) return text

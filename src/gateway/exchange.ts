@@ -66,8 +66,8 @@ export type Exchange = Outgoing & {
   bounds: UsageBounds
   losses: readonly Loss[]
   /**
-   * Whether the request can write to its provider's cache, and whether the provider keeps the new entries for a short
-   * or a long time. The value is also `none` if cache writes cost no more than plain input.
+   * The kind of cache writes that the request can cause. `short` and `long` tell how long the provider keeps the new
+   * entries. `none`: there are no writes, or they cost no more than plain input.
    */
   cacheWrites: CacheWrites
   /** The estimated input tokens of the whole request. */
@@ -83,11 +83,11 @@ export type Exchange = Outgoing & {
   readRefusal(status: number, bodyText: string, exception?: string): Fault
 }
 
-/** The request for an upstream, and a function that makes the request again for a model with other quirks. */
+/** The request for an upstream, and a function that makes the request again for a model with another profile. */
 export type UpstreamRequests = {
   exchange: Exchange
   /**
-   * Makes the request again for a target whose profile differs. Undefined if all targets have the same profile.
+   * Makes the request anew for another target that has another profile. Undefined if all targets have the same profile.
    * @throws GatewayError if the request cannot be made for that target
    */
   exchangeFor: ((model: Model) => Exchange) | undefined
@@ -131,7 +131,10 @@ export class Outgoing {
     return isItsName ? this.#body : renameModel(this.#body, model.upstreamModel)
   }
 
-  /** Whether freeing the memory of these bytes would free the body that is still to be sent. */
+  /**
+   * Whether the body that is still to be sent is in the same memory as these bytes. If so, the memory must not be
+   * freed.
+   */
   sharesMemoryWith(bytes: Buffer): boolean {
     return this.#body?.buffer === bytes.buffer
   }
@@ -150,7 +153,9 @@ export class Outgoing {
     return !this.isUnsealed && this.#body !== undefined && this.#sealing?.mayBeIn(this.#body) === true
   }
 
-  /** Returns a digest of the last sealed item in the history (`Sealing.lastIn`). Undefined if there is none. */
+  /**
+   * Returns a digest of the history's last sealed item, which only the provider can read. Undefined if there is none.
+   */
   lastSealed(): string | undefined {
     return this.#body && this.#sealing?.lastIn(this.#body)
   }
@@ -186,7 +191,7 @@ function renameModel(bytes: Buffer, name: string): Buffer {
 }
 
 /**
- * Builds the headers of a request to an upstream. Only the version and the beta flags of the client's headers are sent
+ * Builds the headers of a request to an upstream. Of the client's headers, only the version and the beta flags are sent
  * on, and only to a model of the client's wire. They are spelled as the target wants them (rulings N3, P4). A removed
  * beta flag is listed as a loss.
  */
@@ -224,7 +229,9 @@ function priced(betas: string, { profile, allowedFields }: Model): string {
 /** The compiled pattern for each list of costly betas. A list lives as long as the configuration that has it. */
 const patterns = new WeakMap<readonly string[], RegExp>()
 
-/** Makes `headersFor`. The returned function does not refer to the call, because an attempt may outlive the call. */
+/**
+ * Makes `headersFor`. The function keeps no reference to the client's call, because an attempt may outlive the call.
+ */
 function spell(version: string, beta: string | undefined): Exchange['headersFor'] {
   return ({ upstream: { messagesHeaders }, model }) => {
     const { envelope } = model.profile.messages
@@ -275,10 +282,9 @@ export function exchangeNatively({ gateway, call, model, body, scopedKey, implic
 
 /**
  * Returns the dearest kind of cache write that a request can cause. On the messages wire, only cache marks
- * (`cache_control`) cause writes. Providers of the other wires write without being asked. JSON escapes can hide a mark
- * in a client's own bytes; then the dearest kind is assumed. A translated body has no such escapes.
- * @param isMarked returns whether the body that is sent has marks
- * @param isHidden whether escapes can hide a mark in the body that is sent
+ * (`cache_control`) cause writes. Providers of the other wires write without being asked.
+ * @param isMarked returns whether the sent body has marks
+ * @param isHidden whether JSON escapes can hide a mark in the sent body. Then the dearest kind is assumed
  */
 function cacheWritesOf(model: Model, body: ClientBody, isMarked: () => boolean, isHidden: boolean): CacheWrites {
   if (!model.prices.hasDearerWrites) return 'none'
@@ -286,7 +292,7 @@ function cacheWritesOf(model: Model, body: ClientBody, isMarked: () => boolean, 
   return isHidden || body.holdsString('1h') || body.holdsString('12h') ? 'long' : 'short'
 }
 
-/** Returns a function that tells whether the body has cache marks. @param bytes the client's body as it is sent */
+/** Returns a function that tells whether a request has cache marks. @param bytes the body as the model gets it */
 function isMarked({ profile }: Model, body: ClientBody, bytes: Buffer): () => boolean {
   return () =>
     body.holdsString('cache_control') || (profile.messages.autoCacheSameWire && bytes.includes('"cache_control"'))
@@ -397,9 +403,9 @@ function withTier(
 }
 
 /**
- * Returns a function that opens envelopes (sealed signatures). If a request has very many, only those at its end are
- * opened, because a model may need them for its next turn. Envelopes are counted when the first is opened, because most
- * requests have none. This function is separate, so its closure holds only the bytes. No exchange then keeps the body.
+ * Returns a function that opens envelopes (sealed signatures). It opens only the last `envelopesMax` of a request,
+ * because a model may need these for its next turn. Envelopes are counted when the first is opened, because most
+ * requests have none. This function is separate so that its closure keeps nothing but `bytes` in memory.
  */
 function openLast(bytes: Buffer, unseal: DecodeContext['unseal']): DecodeContext['unseal'] {
   let tooMany: number | undefined
@@ -409,10 +415,7 @@ function openLast(bytes: Buffer, unseal: DecodeContext['unseal']): DecodeContext
   }
 }
 
-/**
- * Counts the places where an envelope seems to begin. Other text may look like such a beginning. In that case, fewer
- * envelopes are opened.
- */
+/** Counts the places where an envelope seems to begin. If other text looks like that, fewer envelopes are opened. */
 function countEnvelopes(bytes: Buffer): number {
   let count = 0
   for (let at = bytes.indexOf(envelopeStart); at >= 0; at = bytes.indexOf(envelopeStart, at + 1)) count++

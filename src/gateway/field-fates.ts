@@ -12,7 +12,7 @@ import { wires } from '../wires/wires.ts'
 export type FieldFate = { field: string; what: FieldOutcome | 'added'; why: string }
 
 type SentToModel = {
-  /** The client's wire. The client's body is in `bytes`, and `body` is the body sent to the model. */
+  /** `wire` and `bytes` are the client's wire and body. `body` is the body that was sent to the model. */
   wire: ClientWire
   bytes: Buffer
   model: Model
@@ -28,8 +28,8 @@ type SentToModel = {
 export function fieldFates(sent: SentToModel): FieldFate[] {
   const body = new ClientBody(sent.bytes)
   const fates = sent.wire === sent.model.wire ? nativeFates(sent, body) : translatedFates(sent, body)
-  // A loss of an unknown field has `unknownField` as its field name. Such losses are left out, because each unknown
-  // field already has a row.
+  // The losses of unknown fields all have the name `unknownField`. They are left out, because each unknown field has a
+  // row already.
   const listed = new Set([unknownField, ...fates.map(({ field }) => field)])
   const inner = sent.losses.filter(({ field }) => !listed.has(field) && listed.add(field))
   return [
@@ -51,7 +51,7 @@ function translatedFates({ wire, model, losses }: SentToModel, body: ClientBody)
   })
 }
 
-/** Whether a loss under the field's name can concern a part of the field, so that the field itself was not dropped. */
+/** Whether a loss with this field's name may concern only a part of the field, such as one of several tools. */
 function isOfAPart(wire: ClientWire, field: string): boolean {
   return field === wires[wire].client.request.conversation.field || partly.has(field)
 }

@@ -22,7 +22,7 @@ export type Gateway = {
   /** Ids of accounts that this process treats as suspended, whatever the store says. */
   barred: ReadonlySet<string>
   lastAnswers: LastAnswers
-  /** Conversations that a later entry of a fallback chain has answered, and that stay with it (ruling Y23). */
+  /** Remembers with which later entry of a fallback chain a conversation stays (ruling Y23). */
   stays: ChainStays
   ledger: Ledger
   admission: Admission
@@ -41,17 +41,18 @@ export type Gateway = {
   /** Attempts whose answer is complete, but whose upstream has not closed yet. The ticker ends them. */
   lingering: Roster<Ticking & Listed & { readonly isLingering: boolean }>
   /**
-   * Limits how many answers are still read for their usage, although they are over for their client (rulings C4, C12).
+   * Limits how many answers are still read for their token counts after they have ended for the client (rulings C4,
+   * C12).
    */
   readers: Readers
-  /** The memory that request bodies hold, and how much is left for more (ruling R18). */
+  /** Counts the memory that request bodies hold, and the memory that is left for other bodies (ruling R18). */
   bodies: Bodies
   counting: Counting
   /** True while the event loop is noticeably late. Free requests then give way to paid ones (ruling R18). */
   isStrained(): boolean
   flow: Flow
   turns: Turns
-  /** True while new inference is refused to keep running requests alive (reliability §7). */
+  /** True while the gateway refuses new inference, so that running requests survive (reliability §7). */
   isShedding(): boolean
   sealer: Sealer
   /** Reads the access tokens that people get when they sign in (ruling Y20). */
@@ -63,8 +64,8 @@ export type Gateway = {
   /** Begins a digest that finds similar requests of one account (ruling Y24). All replicas compute the same result. */
   openDigest(accountId: string): RunningDigest
   /**
-   * Makes a key from a conversation's key and its account. The new key is sent upstream, and also determines the
-   * upstream account (ruling P6).
+   * Derives a key from the conversation key of a client and the account. The derived key is sent upstream. It also
+   * determines which upstream account gets the request (ruling P6).
    */
   scopeKey(accountId: string, key: string): string
 }
@@ -110,8 +111,8 @@ export type Snapshot = {
 type Snapshots = ReturnType<typeof createSnapshots>
 
 /**
- * The configuration in force, and earlier ones that requests still use. A request keeps its snapshot until it is over,
- * through all retries. A snapshot that is no longer in force closes with its last request (U14).
+ * Keeps snapshots of the configuration: the one in force, and earlier ones. A request keeps its snapshot until it is
+ * over, through all retries. An earlier snapshot closes with its last request (U14).
  */
 export function createSnapshots(first: Snapshot) {
   /** The number of requests that use each snapshot. The snapshot in force is always in the map. */

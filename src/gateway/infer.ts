@@ -68,7 +68,8 @@ async function walk(
     const { model, affinity, likeness, asking, chain } = asked
     const release = await takeHold(config, key, entered, asked, record)
     if (chain) chain.release = release
-    // The body for the model exists. The client's body is needed again only if another target needs a different body.
+    // The body for the model exists now. The client's body is kept only if another target may need it, or if the two
+    // bodies share memory.
     if (asking.exchangeFor === undefined && chain === undefined && !asking.exchange.sharesMemoryWith(bytes)) free(bytes)
     const parts = {
       gateway,
@@ -92,7 +93,7 @@ async function walk(
   }
 }
 
-/** This text is not a digest, so no key matches it. */
+/** A digest that no key has. */
 const noDigest = 'no key'
 
 /**
@@ -150,7 +151,7 @@ function makeWay(): GatewayError {
 }
 
 export type ReadRequestParts = {
-  /** A rehearsal (rehearse.ts) lacks the parts that pay and remember, because nobody pays and no upstream is asked. */
+  /** A rehearsal (rehearse.ts) lacks the optional members, because nobody pays and no upstream is asked. */
   gateway: Pick<Gateway, 'sealer' | 'nowMs' | 'scopeKey'> & Partial<Pick<Gateway, 'stays' | 'admission' | 'openDigest'>>
   config: Pick<Config, 'catalog' | 'labels' | 'billing'>
   call: Pick<Call, 'wire' | 'requestId' | 'header'>
@@ -286,8 +287,7 @@ function implicitKeyOf(
 /**
  * Finds the model that a body names.
  * @param bounds the limits of the key, such as a list of allowed models (ruling R15); undefined if it has no limits
- * @param plan the account's plan. The returned model has the prices of this plan. If the plan has none, the model has
- * its usual prices.
+ * @param plan the account's plan. If the model has prices for this plan, the returned model has these prices
  * @throws GatewayError 400 if the name is missing; 404 if the model is unknown or the key may not use it
  */
 function findModel(

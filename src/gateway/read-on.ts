@@ -13,10 +13,15 @@ import { type Evidence, evidenceOf } from './settle.ts'
  * long, and which of its figures count. Other modules do the reading, and decide what the client gets.
  */
 
-/** The longest wait for figures after we have ended an answer at a stop sequence, in ms (ruling C12). */
+/**
+ * The longest wait for the upstream's token counts after we have ended an answer at a stop sequence, in ms (ruling
+ * C12).
+ */
 const stopReadMs = 3_000
 
-/** Why the client's part of an answer ended early. `ok`: we ended it at a stop sequence, and the client still waits. */
+/**
+ * Why the client's part of an answer ended early. `ok`: a stop sequence ended it, and the client is still connected.
+ */
 export type EarlyEnd = 'ok' | 'client_abort' | 'client_stall'
 
 type ReadingOnParts = {
@@ -26,15 +31,15 @@ type ReadingOnParts = {
 }
 
 /**
- * Starts to read the upstream further, for a time that depends on how much of the answer the client has:
+ * Continues to read the upstream after the client's part of the answer has ended. The time limit depends on that part:
  *
- *     the client has                       limit                    the upstream is read on
- *     all but the end, at a stop sequence  3 s                      if figures that decide the bill come late
- *     a part, and has left                 `billing.read_on`        if figures that decide the bill come late
- *     nothing, and has left                `timeouts.settle_window` always
+ *     the client has                       time limit               condition
+ *     all but the end, at a stop sequence  3 s                      figures that decide the bill come late
+ *     a part, and has left                 `billing.read_on`        figures that decide the bill come late
+ *     nothing, and has left                `timeouts.settle_window` none
  *
  * @param told the model's report at the time of the client's last piece; undefined if the client has no piece
- * @returns undefined if no new figures are expected, the limit is 0, or too many upstreams are read on already
+ * @returns undefined if the condition is not met, the limit is 0, or too many upstreams are read on already
  */
 export function readOn(
   parts: ReadingOnParts,
@@ -50,11 +55,11 @@ export function readOn(
 }
 
 /**
- * An upstream that the gateway reads on after the client's answer has ended. It keeps a place of `Readers` until
+ * Reads the rest of an upstream's answer after the client's answer has ended. Occupies a place of `Readers` until
  * `close`.
  */
 export class ReadingOn {
-  /** The model's usage report at the client's last piece of the answer. Undefined if the client got no piece. */
+  /** The usage report of the model when the client got its last piece of the answer. Undefined if it got no piece. */
   readonly told: UsageReport | undefined
   readonly #parts: ReadingOnParts
   readonly #sinceMs: number
@@ -69,7 +74,10 @@ export class ReadingOn {
     this.end = end
   }
 
-  /** Whether the client has a part of the answer, or waits for an answer that is sent once its usage is known. */
+  /**
+   * Whether the client has a part of the answer. True also for a client that gets the whole answer once the usage is
+   * known.
+   */
   get isAnswered(): boolean {
     return this.told !== undefined
   }
@@ -79,8 +87,8 @@ export class ReadingOn {
   }
 
   /**
-   * Called when the client leaves while it waits for the end of the answer. The upstream is then read for as long as
-   * for any client that has left.
+   * Called when the client leaves while it waits for the end of the answer. The upstream is then read as long as
+   * `billing.read_on` allows, but at least for `stopReadMs`.
    */
   leave(): void {
     this.end = 'client_abort'
@@ -104,9 +112,9 @@ export class ReadingOn {
 }
 
 /**
- * Whether figures that decide the bill come only at the end of the stream (ruling C12). Such figures count hidden
- * reasoning, cached input that is cheaper, and calls of hosted tools that have a price (C11). A model that has reported
- * its input has also reported the cached part of it.
+ * Whether figures that decide the bill come only at the end of the stream (ruling C12). These are figures for hidden
+ * reasoning, for calls of hosted tools that have a price (C11), and for cheaper cached input. Cached input is always
+ * reported together with the other input.
  */
 export function tellsLate(report: UsageReport, exchange: Exchange, { prices }: Model): boolean {
   if (exchange.mayHideReasoning || (prices.hasCalls && mayCallTools(exchange))) return true
@@ -148,11 +156,15 @@ export function withoutLaterOutput(report: UsageReport, told: UsageReport): Usag
 }
 
 /**
- * The shortest time that a rate is computed from, in ms. The rate of text that comes in one piece would be infinite.
+ * The speaking time counts as at least this many ms. Otherwise text that comes in one piece would give an infinite
+ * rate.
  */
 const speakingMsMin = 1_000
 
-/** Measures how long a model is silent, reasons and speaks, to estimate reasoning that it does not count (C12). */
+/**
+ * Measures how long a model is silent, reasons and speaks. These times serve to estimate reasoning tokens that the
+ * model does not report (C12).
+ */
 export class Pace {
   #stage: Stage = 'silent'
   #sinceMs: number
@@ -174,7 +186,10 @@ export class Pace {
     if (stage === 'reasoning') this.#hasMarks = true
   }
 
-  /** The time since the last call counts for no stage. The gateway did not read then, so the model caused no delay. */
+  /**
+   * Ignores the time since the last call of `note` or `skip`. The gateway did not read then, so the model caused no
+   * delay.
+   */
   skip(nowMs: number): void {
     this.#sinceMs = nowMs
   }
@@ -188,9 +203,10 @@ export class Pace {
 
   /**
    * Estimates the reasoning tokens that the stream does not show. The estimate is the reasoning time, multiplied by the
-   * token rate of the answer. The rate may be measured while reading on.
-   * @param isAsked whether the model was asked to reason; if not, only time that the stream marks counts (ruling Y7)
-   * @returns 0 if no word of the answer came, because there is no rate then
+   * token rate of the answer's text.
+   * @param isAsked whether the model was asked to reason. If not, only reasoning that the stream marks counts (ruling
+   *   Y7)
+   * @returns 0 if the answer has no text, because there is no rate then
    */
   hiddenTokens({ reasoningTokens, answerTokens }: Spoken, isAsked: boolean): number {
     if (!isAsked && !this.#hasMarks) return 0

@@ -54,7 +54,7 @@ type Settled = 'waiting' | 'posted' | 'spooled' | 'refused'
  */
 export type CallRecord = {
   id: string
-  /** Undefined if the caller sent no trace and the gateway exports no traces. */
+  /** The trace of the request. Undefined if the caller sent no trace and the gateway exports no traces. */
   trace?: Trace
   /** The start of the request by the wall clock. This clock may be changed while the request runs. */
   startedMs: number
@@ -85,11 +85,11 @@ export type CallRecord = {
   alias?: string
   /** The entry that a chain passed over first, and why (ruling Y23). */
   fellBack?: Pick<ChainHop, 'from' | 'cause'>
-  /** The hops of a fallback chain, from one entry to a later one; undefined unless the request named a chain. */
+  /** The steps of the request in its chain of models, each to a later model. Undefined if it named no chain. */
   hops?: ChainHop[]
   modelWire?: ModelWire
   stream?: boolean
-  /** The cap on output tokens that the model got, for all choices together. */
+  /** The output cap that was sent to the model, in tokens, for all choices together. */
   outputTokensCap?: number
   /** The credit that was held while the request ran (ruling C2). */
   holdNanos?: bigint
@@ -105,7 +105,7 @@ export type CallRecord = {
   /** Why no other attempt followed; set if the last attempt failed. */
   stopped?: Stopped
   status?: number
-  /** The code of the error that the client got, or of a fault in a started stream. */
+  /** The code of the error that the client got. If a stream had started, the code of the fault that ended it. */
   code?: string
   /** The reason, as one of our fixed words (`ErrorDetail`). Set if the error code alone does not show the reason. */
   reason?: string
@@ -188,13 +188,12 @@ const isFailure: Partial<Record<RequestOutcome, boolean>> = {
 type AnswerBits = { bits: number; count: number }
 
 /**
- * Judges models and upstream accounts by their last answers (CON-8). A model is failing if at least half of its last
- * answers failed. Cooldowns do not show this. If a model has only one account, a failure that may be temporary starts
- * no cooldown. So the account stays ready although no client gets an answer. A model is judged by what its clients got,
- * an account by its own attempts. Only answers of this process count.
+ * Judges models and upstream accounts by their last answers in this process (CON-8). A model is failing if at least
+ * half of its last answers to clients failed. An account is judged by its own attempts. Cooldowns cannot replace this,
+ * because a model's only account gets no cooldown for a failure that may be temporary.
  */
 export class LastAnswers {
-  /** The last answers by model and then by upstream account. The account `''` stands for what the clients got. */
+  /** The last answers of each model, by upstream account. The account `''` has the answers that clients got. */
   readonly #models = new Map<string, Map<string, AnswerBits>>()
 
   readonly note = ({ walk, model, outcome = 'ok', tries = [] }: CallRecord): void => {

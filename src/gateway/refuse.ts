@@ -38,9 +38,8 @@ export function refuse(
 }
 
 /**
- * Returns the provider's error text for operators: after the scrub, at most 400 characters, and without parts that
- * repeat the request (CON-4). Undefined if there is none, if the scrub removes all of it, or if the request's body was
- * freed from memory.
+ * Returns the provider's error text for operators. It is scrubbed, has at most 400 characters, and lacks parts that
+ * repeat the request (CON-4). Undefined if nothing is left, or if the request's body was freed from memory.
  */
 export function providerText(parts: RefuseParts, target: Target | undefined, { fault }: Failure): string | undefined {
   const { flow, snapshot, exchange } = parts

@@ -105,7 +105,9 @@ function tell(error: GatewayError, wire: ClientWire): ToldError {
   return { status, code, param, message, body }
 }
 
-/** Delivers the invented answer of a rehearsal. @throws GatewayError if the client would get an error */
+/**
+ * Sends the request to an invented upstream, and delivers its answer. @throws GatewayError that the client would get
+ */
 async function deliver(
   rehearsal: Rehearsal,
   stage: RehearsalStage,
@@ -166,7 +168,7 @@ function keyOf({ key }: UpstreamAccount): LiveKey {
 
 type RehearsalStage = ReturnType<typeof openStage>
 
-/** Makes stand-ins for client, upstream and ledger, which keep what they get. The upstream answers immediately. */
+/** Makes stand-ins for client, upstream and ledger. They keep what they receive. The upstream answers immediately. */
 function openStage(wire: ClientWire, answer: PlayedAnswer | undefined) {
   let status = 0
   let contentType = ''

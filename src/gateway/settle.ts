@@ -17,7 +17,7 @@ import type { Target } from '../upstream/target.ts'
 import type { Exchange } from './exchange.ts'
 import type { CallRecord } from './record.ts'
 
-/** The facts known of an answer that has ended in any way (ruling C3). */
+/** The known facts about an answer after its end, however it ended (ruling C3). */
 export type Evidence = {
   report: UsageReport
   /** Whether the model ended the answer itself. The usage report is then final. */
@@ -31,7 +31,7 @@ export type Evidence = {
   isWaived: boolean
 }
 
-/** Takes the usage report and the function that estimates the output from an answer. The answer can be incomplete. */
+/** Picks the two members of an answer that the bill needs. The answer can be incomplete. */
 export function evidenceOf(
   answer: Pick<Evidence, 'report' | 'estimateOutput'>,
 ): Pick<Evidence, 'report' | 'estimateOutput'> {
@@ -50,12 +50,14 @@ type Bill = {
   amountNanos: bigint
   /** The prices that the amount was computed from. */
   set: PriceSet
-  /** The provider's charge by its price list, and the prices used for it; undefined if no such list is configured. */
+  /** The provider's charge by its price list, and the prices used. Undefined if no such list is configured. */
   cost: { set: PriceSet; nanos: bigint } | undefined
   /** The provider's own bill, as its answer reports it. */
   costReported: string | undefined
   outcome: RequestOutcome
-  /** Flags for the log: implausible figures (ruling C6), another model answered (Y13), a tier without a price (Y17). */
+  /**
+   * Flags for the log: implausible figures (ruling C6), an answer of another model (Y13), a tier without a price (Y17).
+   */
   flags: readonly string[]
 }
 
@@ -161,7 +163,7 @@ function detailsOf(
   form: 3 | undefined,
 ): DetailedDebit | undefined {
   const isDetailed = kept !== undefined || cost !== undefined || (person ?? labels ?? hops) !== undefined
-  // An entry with only a reported cost or a moved conversation gets form 3 only if the operator has chosen that form.
+  // A reported cost or a moved conversation alone gives the entry form 3 only if the operator has chosen this form.
   if (!isDetailed && (form === undefined || (costReported ?? moved) === undefined)) return undefined
   const chosen = kept && { list: kept.digest, band: band ?? undefined, tier: tier ?? undefined, geo: geo ?? undefined }
   const costs = cost && { costVersion: cost.set.version, costNanos: cost.nanos }
@@ -196,16 +198,16 @@ export function noteBill(record: CallRecord, bill: Bill): void {
  */
 const edition = /[-@](?:\d{4}-\d\d-\d\d|\d\d-\d{4}|\d\d-\d\d|\d{8}|\d{6}|\d{4}|\d{3})$/
 /**
- * Suffixes of model names. A host adds `revision` after the edition. `undated` stands in place of an edition, and means
- * the newest edition or a way to serve the model.
+ * Suffixes of model names. A host adds `revision` (`-v1:0`) after the edition. `undated` (`-latest`, `:free`) comes in
+ * place of an edition.
  */
 const revision = /-v\d+:\d+$/
 const undated = /(?:-latest|-0|:[a-z]+)$/
 
 /**
- * Whether an answer with this model name comes from the requested model (ruling Y13). It does if the name equals the
- * upstream's name for the model. Case does not matter. Either name may have a vendor or a path before it. One name may
- * lack the edition, but two different editions are two models. Names that the profile lists are accepted too.
+ * Whether an answer with this model name comes from the requested model (ruling Y13). The name must equal the
+ * upstream's name for the model, in any case. Either name may have a vendor or a path before it. One of them may lack
+ * the edition, but two different editions are two models. Names that the profile lists are accepted too.
  */
 export function isAnsweredBy(name: string, served: Pick<Serving, 'upstreamModel' | 'profile'>): boolean {
   if (name === served.upstreamModel) return true

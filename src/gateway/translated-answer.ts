@@ -32,7 +32,7 @@ export type AnswerPlan = {
   wire: ModelWire
   profile: Profile
   filters: Omit<FilterOptions, 'profile'>
-  /** The names of the tools that the model was given, as the model knows them. */
+  /** The names of the request's tools, as they were sent to the model. */
   toolNames?: ReadonlySet<string>
 }
 
@@ -114,7 +114,7 @@ abstract class TranslatedAnswer {
     this.#shownTokens ??= this.meter.estimateTokens()
   }
 
-  /** Estimates the output tokens. Text that the model sends after `hush` does not count (ruling T15). */
+  /** Estimates the output tokens. Text after a call of `hush` does not count (ruling T15). */
   estimateOutput(): number {
     return this.#shownTokens ?? this.meter.estimateTokens()
   }
@@ -128,7 +128,7 @@ abstract class TranslatedAnswer {
     for (const event of events) {
       this.meter.push(event)
       this.isSpent ||= event.type === 'finish' || event.type === 'fail'
-      // After we have ended the answer at a stop sequence, the model's further text is not part of it (ruling T15).
+      // The model's text after a stop sequence is not part of the answer (ruling T15).
       if (this.#shownTokens !== undefined || event.type === 'alive') continue
       for (const filtered of this.#filters.push(event)) {
         shown.push(filtered)
@@ -139,7 +139,7 @@ abstract class TranslatedAnswer {
     return shown
   }
 
-  /** Returns the service (tier, speed, geography) that the model has reported so far, in words of the other wires. */
+  /** Returns the service (tier, speed, geography) reported so far, in the words of the clients' wires. */
   protected readonly service = (): RetoldService => retellService(this.report.service, this.#wire)
 
   readonly #noteAnswer = (answer: Record<string, unknown>) => {
@@ -181,7 +181,7 @@ export class TranslatedStream extends TranslatedAnswer implements StreamRelay {
   }
 
   failure(facts: ErrorFacts, usage: Usage): string {
-    // Open blocks are closed as cut before the failure is sent (I3).
+    // Before the failure is sent, open blocks are closed and marked as cut off (I3).
     const text = this.fault ? '' : this.show(this.decoder.push(cutFrame))
     return text + this.#encoder.write({ type: 'fail', fault: faultOfFacts(facts), usage })
   }

@@ -36,15 +36,13 @@ const everyMs = 1_000
 const busyMax = 0.1
 
 /**
- * The conditions of a collection, which takes 150 ms for a hundred megabytes. There must be a row whose two conditions
- * are met:
+ * The conditions of a collection, which takes 150 ms for a hundred megabytes. Both conditions of one row must be met:
  *
  * - `looks`: the process was idle in this many checks in a row. There is one check each second.
  * - `bytes`: the process uses at least this much more memory than its recent minimum.
  *
- * A collection also discards compiled code if no instance of a class that the code refers to is left. The next requests
- * are then 60 to 100 ms slower (docs/decisions/0061-code-stays-warm.md). So a collection after only a few idle checks
- * must free more memory.
+ * A collection can also discard compiled code. The next requests are then 60 to 100 ms slower
+ * (docs/decisions/0061-code-stays-warm.md). So after only a few idle checks, a collection must free more memory.
  */
 const worthwhile = [
   { looks: 2, bytes: 256 * 1024 * 1024 },
@@ -63,14 +61,14 @@ type TidySources = {
 }
 
 /**
- * Frees the memory that a burst of requests has left. V8 collects only when something is allocated. Without this
- * function, the garbage of a burst would stay until the next requests (docs/decisions/0052-stopped-readers.md).
- * @returns a function that stops it
+ * Frees the memory that a burst of requests has left. V8 collects garbage only when something is allocated. Without
+ * this function, the garbage would stay until the next requests (docs/decisions/0052-stopped-readers.md).
+ * @returns a function that ends the checks
  */
 export function tidyWhenIdle({ readRss, readBusy, collect, every }: TidySources = ofThisProcess()): () => void {
   /**
-   * The least memory in use since the last collection, for each row of `worthwhile`. A collection that a row triggers
-   * counts for this row and all rows before it.
+   * For each row of `worthwhile`: the least memory in use since the last collection for that row. A collection for one
+   * row is also a collection for the rows before it.
    */
   const floors = worthwhile.map(() => Number.POSITIVE_INFINITY)
   let looks = 0

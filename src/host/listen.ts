@@ -33,8 +33,8 @@ export function listen(server: Server, { host, port }: Address, { isShared = fal
 const [tcpLevel, notSentLowWater] = [6, 25]
 
 /**
- * The bytes of an answer that the system keeps for a client whose window is full. By default the system accepts up to 4
- * MB before the gateway notices that a client does not read (docs/decisions/0052-stopped-readers.md). Bytes that are
+ * The most bytes of an answer that wait in the operating system for a slow client. By default the system accepts up to
+ * 4 MB before the gateway notices that a client does not read (docs/decisions/0052-stopped-readers.md). Bytes that are
  * already sent do not count, so distant clients are as fast as without the limit.
  */
 const unsentBytesMax = 16_384

@@ -33,7 +33,10 @@ export function readSealKey(configured: Secret | undefined, store: StorePlace): 
   return createHash('sha256').update(text).digest()
 }
 
-/** Returns the path of the key file. A file that an earlier release put beside a link to the store stays there. */
+/**
+ * Returns the path of the key file. If the store's path is a link, earlier releases put the key file beside the link.
+ * Such a file is still used.
+ */
 function findSealFile(storePath: string): string {
   const [given, real] = [`${storePath}.seal`, `${realPath(storePath)}.seal`]
   return !existsSync(real) && existsSync(given) ? given : real

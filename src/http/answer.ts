@@ -136,12 +136,14 @@ function isReadable(exchange: HttpExchange): boolean {
   return declaredBytes !== undefined && declaredBytes <= keptBytesMax
 }
 
-/** A request whose rest is discarded. */
+/** A refused request. The rest of its body is discarded. */
 export type Unwanted = { pause(): void; resume(): void }
 
 /** The most bytes that are discarded in one turn of the event loop, for all requests together. */
 const bytesPerTurn = 524_288
-/** The most requests to resume in one turn. Together they fill a turn, at 64 KiB each before the next pause. */
+/**
+ * The most requests to resume in one turn. Each brings some 64 KiB until it is paused, so together they fill a turn.
+ */
 const requestsPerTurn = 8
 /** The pause between two turns of discarding, in ms, for other work. Discarding still reaches 0.25 GB per second. */
 const pauseMs = 2
@@ -202,5 +204,5 @@ export class Leftovers {
   }
 }
 
-/** Shared by all requests of the process, because they share an event loop. */
+/** One object for all requests of the process, because they share one event loop. */
 const leftovers = new Leftovers()

@@ -50,7 +50,7 @@ export function takeBody({ body }: HttpExchange, bytes: Buffer, limits: BodyLimi
 function count(bytes: number, added: number, { bodyBytesMax }: BodyLimits, room: BodyRoom): void {
   if (bytes > bodyBytesMax) throw tooLarge(bodyBytesMax)
   if (room.take(added)) return
-  // The request bodies in this process already take all the memory that they may (ruling R18).
+  // The request bodies of this process already fill all the memory that they are allowed to use (ruling R18).
   throw new GatewayError('rate_limit_exceeded', failureTexts.serviceFull, { retryAfterSeconds: 1, reason: 'bodies' })
 }
 

@@ -31,7 +31,7 @@ const aheadBytesMax = 16_384
 const headEnd = Buffer.from('\r\n\r\n')
 const carriageReturn = 0x0d
 const lineFeed = 0x0a
-/** How long the client's bytes are discarded after a last answer, before the connection is destroyed, in ms. */
+/** How long the client's bytes are discarded after the last answer, before the connection is destroyed, in ms. */
 const lastWordsMs = 1_000
 /** A client can send requests ahead. After this many immediate answers to them, other connections get a turn. */
 const inARowMax = 16
@@ -53,7 +53,7 @@ export class Connection implements ExchangeHost {
   /** The time in seconds, by the host's clock, at which the connection became idle or the current head began. */
   #since: number
   #isHeadBegun = true
-  /** How many requests in a row came before the previous answer was sent, and were answered without a pause. */
+  /** The number of answers in a row after which bytes of the next request were already waiting. */
   #inARow = 0
   #leaving: NodeJS.Timeout | undefined
 

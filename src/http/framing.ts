@@ -61,7 +61,7 @@ export function refusal(message: string, status = 400): GatewayError {
   return new GatewayError('invalid_body', message, { status, shouldRetry: false })
 }
 
-/** The refusal of bytes that are not HTTP. Its text quotes none of them. */
+/** Makes the refusal of bytes that are not HTTP. Its text quotes none of these bytes. */
 export function notHttp(): GatewayError {
   return refusal('The request is not well-formed HTTP/1.1: check its framing and headers.')
 }
@@ -188,7 +188,7 @@ export class IncomingBody {
     this.#takeReader()?.whole()
   }
 
-  /** Reports an end that came before there was a reader. */
+  /** Tells a new reader how the body has ended, if it ended before the reader came. */
   #tellEnd(reader: BodyReader): void {
     if (this.isBroken) reader.broken()
     else if (this.isComplete) reader.whole()

@@ -31,9 +31,9 @@ const textMax = 8_192
 const lookMs = 1_000
 
 /**
- * A request and its answer on one connection, as in RFC 9110. (The gateway's `Exchange`, between two wires, is
- * something else.) The answer is one `answer`, or a `begin`, any number of `write`s, and an `end`. Headers are given as
- * lines. Their values are our own, or were checked as parts of the request's head.
+ * A request and its answer on one connection, as in RFC 9110. It is not the gateway's `Exchange` between two wires. The
+ * answer is one `answer`, or a `begin`, any number of `write`s, and an `end`. Header lines have only values of our own,
+ * or parts of the request's head that were checked.
  */
 export class HttpExchange {
   readonly method: string
@@ -249,7 +249,8 @@ export class HttpExchange {
 }
 
 /**
- * The `content-length` line. A 204 or 304 has no such line (RFC 9110 8.6: in a 304 it would be the length of the 200).
+ * Returns the `content-length` line. A 204 or 304 gets none. In a 304 it would mean the length of the 200 (RFC 9110
+ * 8.6).
  */
 function lengthLine(status: number, bytes: number): string {
   return status === 204 || status === 304 ? '' : `content-length: ${bytes}\r\n`
@@ -289,7 +290,9 @@ export class Backlog {
   }
 }
 
-/** The object of `net` below a socket, which Node's own timers use too. With TLS, its `_parent` does the writing. */
+/**
+ * The handle of a socket, an internal object of `net` that Node's own timers use too. With TLS, its `_parent` writes.
+ */
 type Handle = { writeQueueSize: number; _parent?: Handle }
 
 /**

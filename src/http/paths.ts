@@ -88,7 +88,7 @@ export function createPeerReader(
     if (forwarded === undefined || trustedProxies.length === 0 || !isTrusted(address)) return address
     for (const hop of forwarded.split(',').reverse()) {
       const candidate = plain(hop.trim())
-      // Addresses before an unreadable address cannot be trusted.
+      // The addresses to the left of an unreadable address cannot be trusted.
       if (isIP(candidate) === 0) return address
       // The address is copied, because a slice of the header would keep the whole head in memory.
       if (!isTrusted(candidate)) return ownCopy(candidate)

@@ -32,7 +32,7 @@ export type Side = {
  */
 export type SideAnswer = (exchange: HttpExchange, record: CallRecord) => Promise<'answered' | 'handed_on'>
 
-/** Makes the function that runs the walk (the steps) of a request, or answers with the error of the walk (spec 7). */
+/** Makes the function that runs the steps of a request (spec 7). If a step fails, it answers with the error. */
 export function createRouter(gateway: Gateway, listeners: readonly RecordListener[], side?: Side): Router {
   let config: Config | undefined
   let limits: CallLimits
@@ -79,13 +79,12 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
     const { ownPage } = config
     const ending = { exchange, record, listeners: told, sinceMs, answer: sendRefusal, ownPage }
     const { finish, refuse, follow } = endRecord(ending)
-    // A path that does not belong to models has its own size limit and its own form of errors.
+    // This limit is only for paths of the model API. Other paths have their own limit and their own form of errors.
     if (!answerAside && isDeclaredTooLarge(exchange, limits.bodyBytesMax)) {
       refuse(tooLarge(limits.bodyBytesMax))
       return
     }
     if (answerAside) {
-      // The answer may be complete before the whole request has arrived.
       answerAside(exchange, record).then((how) => how === 'answered' && finish(), refuse)
       return
     }
@@ -138,7 +137,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
 
 /**
  * Makes the error for a path and method that is not served (spec 4.6). Some agents first try a WebSocket on a wire's
- * path. They get the status after which a common agent uses HTTP immediately (ruling R3); the body is the same.
+ * path. They get the status that makes a common agent use HTTP immediately (ruling R3).
  */
 function unknownUrl(exchange: HttpExchange, path: string): GatewayError {
   const isProbe = exchange.method === 'GET' && exchange.header('upgrade')?.toLowerCase() === 'websocket'
@@ -250,7 +249,7 @@ type HttpCallParts = {
   formHeaders: FormHeaders
   /** The time since the request began, in ms of the monotonic clock. */
   sinceMs: () => number
-  /** Set if the body has already arrived, inside an operator's request. The headers are then the operator's. */
+  /** Set if an operator's request contains the body. The headers are then those of the operator's request. */
   body?: ReadyBody | undefined
 }
 
@@ -294,7 +293,7 @@ export class HttpCall implements Call, CallListener {
   }
 
   async #takeReady(body: ReadyBody, share: BodyShare): Promise<Buffer> {
-    // From here on, the account's share counts the memory of the body.
+    // From here on, `takeBody` counts the memory of the body in the account's share.
     body.release()
     return takeBody(this.#exchange, body.bytes, this.#parts.limits, share)
   }

@@ -24,9 +24,8 @@ type EdgeLimits = {
 }
 
 /**
- * The most bytes that a client may leave unread before the model is paused. Node's default is 64 KiB. A client that
- * stops reading would then take four times the memory, and the gateway would read that much more from the model
- * (docs/decisions/0052-stopped-readers.md).
+ * The most bytes that wait for a client before the gateway stops reading from the model. With Node's default of 64 KiB,
+ * a client that stops reading would take four times the memory (docs/decisions/0052-stopped-readers.md).
  */
 const waitingBytesMax = 16_384
 
@@ -64,7 +63,10 @@ type EdgeParts = {
   isDraining?: () => boolean
 }
 
-/** How much longer an idle connection stays open than the answer says. A late request may come (faults F-C48). */
+/**
+ * An idle connection stays open this much longer than its answers promise, because a request may come late (faults
+ * F-C48).
+ */
 const graceSeconds = 1
 
 /**
@@ -218,15 +220,14 @@ function lastAnswer(status: number, method: string, { lines, body }: ReturnType<
 type Guest = Pick<Connection, 'isIdle' | 'isAnswered' | 'destroy'>
 
 /**
- * Limits the connections of a listener (faults F-C49). If a new connection would exceed the limit, another connection,
- * which has no open request, is closed. It is chosen by these rules:
- * - first, a connection whose request was refused before all of the request had arrived;
- * - then the oldest connection that never sent a request, as in a flood of connections;
- * - then the connection with the oldest last answer, because clients use recent connections for their next request.
+ * Limits the connections of a listener (faults F-C49). If a new connection would exceed the limit, a connection without
+ * an open request is closed. It is chosen in this order:
+ * - a connection whose request was refused before it had arrived completely. Without this rule, a client over its rate
+ *   limit could take all connections by sending large bodies;
+ * - the oldest connection that never sent a request, as in a flood of connections;
+ * - the connection with the oldest last answer, because clients use recent connections for their next request.
  *
- * Without the first rule, a client that is over its rate limit could take all connections by sending large bodies. An
- * idle connection is read once more before it closes. Its request may have arrived while the event loop was busy, and
- * closing would lose it with a reset. With TLS a connection counts from its first byte.
+ * An idle connection is read once more before it closes. Its request may have arrived while the event loop was busy.
  */
 class Guests {
   readonly #max: number
@@ -250,7 +251,7 @@ class Guests {
     return true
   }
 
-  /** Replaces the entry of a TLS handshake by that of its connection. */
+  /** Replaces the guest of a TLS handshake by the guest of the same connection after the handshake. */
   replace(before: Guest, guest: Guest): void {
     this.leave(before)
     this.#silent.add(guest)

@@ -8,7 +8,7 @@ const equals = 0x3d
 const quote = 0x22
 const backslash = 0x5c
 
-/** The most octets of all extensions of a body, and of its trailer. The content of both is ignored. */
+/** The most octets of all chunk extensions of a body, and the most octets of its trailer. Both are ignored. */
 const ignoredMax = 16_384
 /** The largest size of a chunk, chosen so that it stays an exact integer. */
 const sizeMax = 2 ** 52
@@ -44,7 +44,7 @@ export class ChunkedReader {
     return this.#place === 'broken'
   }
 
-  /** Reads until a range of data, the body, or the given bytes end. @returns the offset where the reading stopped */
+  /** Reads until the next range of data, the body or the bytes end. @returns the offset where the reading stopped */
   #readOn(bytes: Uint8Array, from: number): number {
     this.#dataStart = this.#dataEnd = from
     let at = from

@@ -167,7 +167,7 @@ export function readRequestHead(text: string): RequestHead | undefined {
   return fields && { method, target, minor: minor === '1' ? 1 : 0, fields }
 }
 
-/** Whether the target is a path, or one of the forms that only some methods may have (RFC 9112 3.2). */
+/** Whether the target is a path, a URL, or a form that the method may have (RFC 9112 3.2). */
 function isTarget(method: string, target: string): boolean {
   if (target.startsWith('/')) return true
   if (method === 'CONNECT') return /:\d+$/.test(target)
@@ -214,7 +214,7 @@ export function readResponseHead(text: string): ResponseHead | undefined {
  */
 export type Framing = number | 'chunked' | undefined
 
-/** Why two readers could see different ends of the body. `both`: a length and an encoding. `old`: HTTP/1.0. */
+/** Why two readers could disagree on a body's end. `both`: a length and an encoding. `old`: an encoding in HTTP/1.0. */
 export type FramingFault = 'length' | 'encoding' | 'both' | 'old'
 
 /** A number with at most this many digits is exact. */
@@ -236,9 +236,9 @@ function readLength(text: string): number | undefined {
 }
 
 /**
- * Reads how the body after a head is framed (RFC 9112 6.3), without guessing. A head may have one plain length, or only
- * `chunked` and only in HTTP/1.1, but never both. Repeated lengths are joined by a comma, so they are not a plain
- * length.
+ * Reads how the body after a head is framed (RFC 9112 6.3), without guessing. A head may have one plain length. In
+ * HTTP/1.1 it may have the encoding `chunked` instead, but never both. Repeated lengths are refused, because the fields
+ * join them by a comma.
  */
 export function framingOf(fields: Fields, minor: number): Framing | { fault: FramingFault } {
   const encoding = fields.get('transfer-encoding')

@@ -7,10 +7,9 @@ import type { Usage, UsageReport } from './usage.ts'
  *     start (block_start | block_delta | block_seal | block_stop | usage | alive | media)* (finish | fail)
  *
  * I1  `start` is the first event and occurs once. The last event is either `finish` or `fail`.
- * I2  Blocks are numbered 0, 1, 2… in the order they start. Each stops once; its deltas and seals lie in between.
+ * I2  Blocks are numbered 0, 1, 2… in the order they start. The deltas and seals of a block come before its only stop.
  * I3  Every block is stopped before `finish`. Before `fail`, the open blocks are stopped with `cut`.
- * I4  Several tool calls may be open at once. Of text, refusal and reasoning, only one block is open at a time. Calls
- *     may be open beside it.
+ * I4  Several tool calls may be open at once. Beside them, at most one block of text, refusal or reasoning is open.
  * I5  The deltas of a block join to the exact upstream text, and no delta is empty. A call without arguments gets one
  *     `{}`. A cut call does not, since no client may run an incomplete call.
  * I6  A call starts only when its name is known and not blank. From then on its `callId` is final.
@@ -18,7 +17,7 @@ import type { Usage, UsageReport } from './usage.ts'
  * I8  The reason is `calls` only if a call exists and the model reported an ordinary end. A cap, a full window or a
  *     refusal never becomes `calls`.
  * I9  Usage reports are cumulative: the last value of each counter wins (see mergeUsage).
- * I10 `finish` needs the upstream's own evidence of completion. No other code may emit it.
+ * I10 `finish` needs the upstream's own evidence of completion, or a stop sequence that the gateway enforces.
  */
 export type AnswerEvent =
   | { type: 'start' }
@@ -32,7 +31,8 @@ export type AnswerEvent =
   | { type: 'alive'; reasons?: boolean }
   /**
    * The answer contains media. No client's wire can carry media in an answer (ruling Y9).
-   * @property source identifies the medium; undefined for the transcript of audio, which stands for the whole audio
+   * @property source identifies one image or sound, so that a repetition counts once. Undefined for a transcript, which
+   *   replaces the audio
    */
   | { type: 'media'; media: MediaKind; source: string | undefined }
   | { type: 'finish'; reason: StopReason; stopSequence?: string; report: UsageReport }

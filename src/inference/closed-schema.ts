@@ -37,7 +37,7 @@ export function closeSchema(raw: RawJson): RawJson | undefined {
   return isChanged ? { source: JSON.stringify(root) } : raw
 }
 
-/** Whether the schema keeps its meaning when its objects are closed. */
+/** Whether the subset can express this schema. `closeSchema` checks the inner schemas. */
 function canClose(schema: Schema, root: Schema): boolean {
   const { properties, additionalProperties, patternProperties, items, $ref } = schema
   if ($ref !== undefined) return typeof $ref === 'string' && isDefinition($ref, root)
@@ -96,7 +96,10 @@ function standAlone(schema: Schema, $ref: unknown): boolean {
   return beside.length > 0
 }
 
-/** Adds rules to the description. @returns whether there was a rule to add */
+/**
+ * Adds keywords to the schema's description as JSON, because the closed form lacks them.
+ * @returns whether a keyword was added
+ */
 function say(schema: Schema, words: readonly (readonly [string, unknown])[]): boolean {
   const said = words.filter(([key]) => !idle.has(key))
   if (said.length === 0) return false
@@ -130,8 +133,8 @@ function isDefinition(reference: string, root: Schema): boolean {
 /** Whether a definition contains itself. Each reference is visited once, so the time stays linear. */
 function refersToItself(root: Schema): boolean {
   /**
-   * `left`: the definitions that may still be recursive, each with its number of references to such definitions.
-   * `usersOf`: for each definition, the definitions that refer to it.
+   * `left`: for each definition that may be recursive, the number of its references to such definitions. `usersOf`: for
+   * each definition, the definitions that refer to it.
    */
   const left = new Map<string, number>()
   const usersOf = new Map<string, string[]>()

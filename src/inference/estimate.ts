@@ -19,15 +19,15 @@ import { digitGroupWeight, pieceWeights, scriptWeights } from './estimate-weight
 export const weightUnit = 1024
 
 /**
- * The number of slots per kind of piece. Slot n is the weight of a piece of n characters. Slot 0 is the weight of
- * each character beyond the last slot.
+ * The number of weights of each kind of piece. The weight at index n is that of a piece of n characters. A longer piece
+ * has the last weight, plus the weight at index 0 for each further character.
  */
 export const lengthSlots = 16
 
 /**
- * The kinds of pieces. Each kind has a row of `lengthSlots` weights. A word's kind tells its letters and what comes
- * before it. `Title` is one capital and small letters, `UPPERlower` is several capitals and small letters.
- * `alone` means that neither a blank nor a mark comes before. `sumWeights` computes this row from `lead` and `shape`.
+ * The kinds of pieces. Each kind has a row of `lengthSlots` weights, which `sumWeights` finds by this order. `Title` is
+ * one capital and small letters, and `UPPERlower` is several capitals and small letters. `alone`: neither a blank nor a
+ * mark comes before the word.
  */
 export const pieceKinds = [
   'lower after blank',
@@ -67,7 +67,7 @@ const digit = 3
 const blank = 4
 const newline = 5
 const firstScript = 6
-/** The class of the first script that consists of signs, such as lines. All later scripts consist of signs too. */
+/** The class of the script `typographic`. This script and all later ones consist of signs, not of letters. */
 const typographic = firstScript + Object.keys(scripts).indexOf('typographic')
 const end = 255
 
@@ -111,7 +111,7 @@ export function tokensOfWeight(weight: number): number {
   return Math.max(1, Math.round(weight / weightUnit))
 }
 
-/** The weight of a text. Parts that are cut at `lastBorder` add up to the weight of the whole text. */
+/** Returns the weight of a text. If a text is cut at `lastBorder`, the weights of its parts add up to this weight. */
 export function weighText(text: string): number {
   return sumWeights(text, pieceWeights, scriptWeights)
 }
@@ -228,10 +228,10 @@ function pieceWeight(pieces: WeightTable, kind: number, length: number): number 
 }
 
 /*
- * Estimates the tokens of a JSON body before parsing (rulings C2, C3). The estimate decides how much credit is set
- * aside for a request. If the model reports nothing, the estimate is billed. It is coarser and much cheaper than the
+ * Estimates the tokens of a JSON body before it is parsed (rulings C2, C3). The estimate decides how much credit is set
+ * aside for a request. If the model reports no usage, the estimate is billed. It is coarser and much cheaper than the
  * estimate of a text. Words, marks, digits and escapes are counted in samples of the body. Base64 is skipped. JSON keys
- * and brackets count as text. A model does not see them, but sees other text with the same meaning instead.
+ * and brackets count too, because the model gets other text in their place.
  */
 
 /** Bodies up to this size are read whole. Of larger bodies, one block in `sampleEvery` is read. */
@@ -248,19 +248,28 @@ const opaqueBytesPerToken = 4
 const byteWeights = {
   /** The weight of each byte outside of an escape. An escaped quote or backslash has the same weight. */
   perByte: 59,
-  /** For each run of small letters or of capitals. Small letters directly after capitals belong to the same run. */
+  /**
+   * Added once for each run of small letters or of capitals. Small letters directly after capitals belong to the same
+   * run.
+   */
   perWord: 650,
   /** Added once for each run of marks. Marks are quotes, backslashes and other punctuation. */
   perMarks: 780,
   perDigit: 650,
-  /** For every other escape. In a row of newlines and tabs, each one after the first weighs `perFurtherEscape`. */
+  /**
+   * Added for each escape that is no quote, backslash or Unicode escape. In a run of newlines and tabs, only the first
+   * weighs this much. The others weigh `perFurtherEscape`.
+   */
   perEscape: 900,
   perFurtherEscape: 250,
   perUnicodeEscape: 740,
   perHighByte: 100,
 }
 
-/** ASCII characters outside of words, blanks, escapes and base64. A long run, such as base64, can begin after them. */
+/**
+ * Marks the ASCII characters that cannot be inside a long run such as base64. The search for the beginning of a run
+ * stops at such a character.
+ */
 const isBorder = Array.from({ length: 128 }, (_, code) => !/[\w \t\r\n\\+/=-]/.test(String.fromCharCode(code)))
 
 const quote = 0x22
@@ -279,7 +288,7 @@ const start = readAssembly<EstimateExports>(estimateCode)
 /** The most bytes of a body that are in the WebAssembly memory at once. */
 const windowBytes = 65_536
 
-/** The WebAssembly estimator with memory for one window of a body. It handles one body after the other. */
+/** The WebAssembly estimator, with memory for one window (a part of a body). It handles one body at a time. */
 class Scales {
   readonly #exports = start()
   readonly #memory = Buffer.from(this.#exports.memory.buffer)
@@ -318,8 +327,8 @@ class Scales {
 
   /**
    * Copies the next window of the body into memory.
-   * @returns the number of copied bytes (`length`), and a place in the window (`stop`). Each block of bytes must begin
-   *   before this place, so that it also ends in the window.
+   * @returns `length`: the number of copied bytes. `stop`: a place in the window. A block of bytes that begins before
+   *   this place also ends in the window
    */
   #put(body: Buffer, begin: number): { length: number; stop: number } {
     const piece = body.subarray(begin, begin + windowBytes)
@@ -333,14 +342,14 @@ class Scales {
 let scales: Scales | undefined
 
 /**
- * Estimates the tokens of a JSON text in UTF-8. Deterministic; takes one pass at most.
- * @param mayHoldDataUrl false if no string of the text is a data URL; then none is looked for
+ * Estimates the tokens of a JSON text in UTF-8, in at most one pass. The result is deterministic.
+ * @param mayHoldDataUrl false if the caller knows that no string is a data URL. Then no data URL is searched for
  */
 export function estimateBytesTokens(bytes: Uint8Array, mayHoldDataUrl = true): number {
   scales ??= new Scales()
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   let [at, tokens] = [0, 0]
-  // In a small body, pictures are counted as text, which is quicker. The count as pictures would not be smaller.
+  // Pictures in a small body are estimated as text. This is quicker, and gives no more tokens.
   for (const media of mayHoldDataUrl && body.length > wholeBytes ? findPlainMedia(body) : []) {
     tokens += scales.estimate(body.subarray(at, media.start)) + media.tokens
     at = media.end
@@ -348,7 +357,9 @@ export function estimateBytesTokens(bytes: Uint8Array, mayHoldDataUrl = true): n
   return tokens + scales.estimate(at === 0 ? body : body.subarray(at))
 }
 
-/** Matches the text before an image's data: a data URL's head, or an object with its media type before the data. */
+/**
+ * Matches the text before an image's data: the head of a data URL, or the member `media_type` and then the key `data`.
+ */
 const imageLead =
   /(?:data:image\\?\/[^,"]{1,200};\s*base64\s*(?:;[^,"]{0,99})?,|"media_type"\s*:\s*"image\\?\/[^"]{1,99}"\s*,(?:[^{}]*,)?\s*"data"\s*:\s*")$/i
 /** The text directly before and after the data of an image, if the member `media_type` follows the data. */
@@ -357,8 +368,8 @@ const imageTail = /^"\s*,(?:[^{}]*,)?\s*"media_type"\s*:\s*"image\\?\//i
 const besideBytes = 256
 
 /**
- * Whether the text beside the data says that they are an image. HEIC, SVG and some other formats have no first bytes
- * that identify them. The media type can come before or after the data.
+ * Whether the text beside the data declares an image. The media type can come before or after the data. HEIC, SVG and
+ * some other formats have no first bytes that identify them.
  */
 function isCalledImage(body: Buffer, start: number, end: number): boolean {
   const lead = body.toString('latin1', Math.max(0, start - besideBytes), start)

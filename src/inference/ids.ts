@@ -31,8 +31,8 @@ export function renameCallIds(
 ): readonly Turn[] {
   if (style !== 'fn_index' && areTaken(turns, style)) return turns
   const used = new Set<string>()
-  // The calls that wait for a result, by client id. The calls of one turn form a group. The group of the nearest turn
-  // comes last. In a group, `next` is the index of the first call without a result.
+  // The calls that wait for a result, by client id. The calls of one turn form a group, and the latest group comes
+  // last. In a group, `next` is the index of the first call without a result.
   const waiting = new Map<string, { turn: number; ids: string[]; next: number }[]>()
   const latest = new Map<string, string>()
   const occurrences = new Map<string, number>()

@@ -26,8 +26,8 @@ export class TextMeter {
   #characters = 0
   #weight = 0
   /**
-   * Text that is not weighed yet. It starts at the beginning of a piece, so that the batches add up to the weight of
-   * the whole text.
+   * Text that is not weighed yet. It begins where a piece begins, so the sum of all weights is the weight of the whole
+   * text.
    */
   #rest = ''
   /** If `#rest` is longer than this, a border (a place where the text can be cut) is searched for. */

@@ -43,8 +43,8 @@ export function assignNames(request: Pick<InferenceRequest, 'tools' | 'turns'>, 
   }
 
   /**
-   * The preferred name for a tool: its bare name if no other declared tool has that name.
-   * @param bearers 1 if the tool itself is among the declared tools, otherwise 0
+   * Returns the preferred name for a tool. It is the bare name if no other declared tool has that name.
+   * @param bearers how many declared tools have the name because of this tool: 1 if it is declared itself, otherwise 0
    */
   function candidateFor(tool: ToolName, bearers: 0 | 1): string {
     if (!tool.namespace) return tool.name
@@ -72,7 +72,7 @@ function areTaken({ tools, turns }: Pick<InferenceRequest, 'tools' | 'turns'>, l
 
 /** A key for a tool. Two tools get the same key if both name and namespace are equal. */
 export function keyOf({ name, namespace }: ToolName): string {
-  // The key has the length of the namespace, so keys differ even if a name contains the separator itself.
+  // The key contains the length of the namespace. So keys differ even if a name contains the separator itself.
   if (!namespace && !name.startsWith('\u0000')) return name
   return `\u0000${namespace?.length ?? 0}:${namespace ?? ''}${name}`
 }

@@ -15,9 +15,7 @@ export const cutsBlocks: Readonly<Record<StopReason, boolean>> = {
 
 /**
  * The most calls in one answer, and the most blocks in one piece of a stream. Real models make some hundred calls at
- * most. Each call is several events, and one piece makes all its events at once. Blocks other than calls are counted
- * per piece, since a server may alternate between thinking and text. The memory for shown blocks is bounded
- * elsewhere.
+ * most. Blocks other than calls are counted per piece, since a server may alternate between thinking and text.
  */
 export const callsMax = 4_096
 export const blocksMax = 8_192
@@ -117,9 +115,9 @@ export class Narrator {
   }
 
   /**
-   * Records a part or a call that could not be read (ruling Y5). If the answer has no other content, it fails with this
-   * fault at its end, instead of being an empty success. An unreadable call fails every answer that ends in the
-   * ordinary way.
+   * Records a part or a call that could not be read (ruling Y5). An unreadable call fails the answer, unless the answer
+   * is cut anyway. An unreadable part fails it only if it has no other content, because an empty answer would look like
+   * a success.
    */
   miss(what: 'part' | 'call', fault: Fault): void {
     this.#missed[what] = fault

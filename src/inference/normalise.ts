@@ -19,20 +19,21 @@ export function splitPreamble(all: readonly Turn[]): { preamble: OperatorTurn[];
 
 /**
  * Puts a conversation into the order that every wire accepts (R-PAIR, R-SYS 5 and 6). The results of a turn's calls
- * come directly after that turn, in the order of the calls. User and operator text between these results is moved
- * after them. Blank operator text is dropped. A result without a call keeps its place, and so does a call without a
- * result. The model may accept or refuse them (ruling T13). Normalising twice changes nothing.
+ * come directly after that turn, in the order of the calls. User and operator text between these results is moved after
+ * them. Blank operator text is dropped. Results without a call, and calls without a result, keep their places (ruling
+ * T13). Normalising twice changes nothing.
  */
 export function normalise(request: InferenceRequest): InferenceRequest {
   const preamble = request.preamble.map(withoutBlankTexts).filter((turn) => turn.texts.length > 0)
   const turns: Turn[] = []
-  // The call ids of the last model turn. Empty if the turn has no calls, or if all results directly follow it.
+  // The call ids of the newest model turn, if its results are not in their final order yet. Otherwise empty.
   let calls = noCalls
   let following: Turn[] = []
   const said = joinThoughts(request.turns.every(saysSomething) ? request.turns : request.turns.filter(saysSomething))
   for (let i = 0; i < said.length; i++) {
     const turn = said[i]!
-    // No result can follow a turn that is only reasoning (ruling T21).
+    // A turn that is only reasoning has no calls, so it does not end the wait for results of earlier calls (ruling
+    // T21).
     if (turn.by !== 'model' || isReasoningOnly(turn)) {
       const kept = turn.by === 'operator' ? withoutBlankTexts(turn) : turn
       if (kept.by === 'operator' && kept.texts.length === 0) continue
@@ -61,8 +62,8 @@ export function normalise(request: InferenceRequest): InferenceRequest {
 /**
  * Joins a model turn that ends in reasoning with the next model turn, if only tool results stand between them. No model
  * ends its answer in reasoning, so both turns are parts of one answer (ruling Y2). Some clients run a call before the
- * answer is complete, and put the result between its parts. The results of the joined turn's calls are moved after
- * this turn. All other results are moved before it.
+ * answer is complete. The results of the joined turn's calls then follow the joined turn. All other results precede
+ * it.
  */
 function joinThoughts(turns: readonly Turn[]): readonly Turn[] {
   if (!turns.some((turn, i) => turn.by === 'model' && endsInReasoning(turn.parts) && isOnlyResults(turns[i + 1])))
@@ -113,7 +114,7 @@ function saysSomething(turn: Turn): boolean {
   return turn.by !== 'user' || turn.parts.length > 0
 }
 
-/** Whether a turn consists of exactly the results of a model turn's calls, in their order. */
+/** Whether a user turn has exactly the results of a model turn's calls, in the order of the calls. */
 function areAnswered({ parts }: ModelTurn, results: UserTurn): boolean {
   let count = 0
   for (const call of parts) {
@@ -135,8 +136,8 @@ function isReasoningOnly({ parts }: ModelTurn): boolean {
 }
 
 /**
- * Reorders the turns between a model turn and the next model turn. The results of the first turn's calls then come
- * before all else.
+ * Puts the results of a model turn's calls first among the turns that follow it.
+ * @param calls the ids of the calls. @param following the turns up to the next model turn
  */
 function orderResults(calls: readonly string[], following: Turn[]): Turn[] {
   const [begun, next, ...later] = following
@@ -169,8 +170,8 @@ function beginsWithResults(parts: readonly UserPart[], calls: readonly string[])
 }
 
 /**
- * Finds the results of calls, in the order of the calls. A call takes the first result with its id that no earlier call
- * took (R-PAIR 3).
+ * Finds the results of calls, in the order of the calls. If several calls have the same id, they get the results with
+ * this id in order: the first call gets the first result (R-PAIR 3).
  */
 function takeResults(calls: readonly string[], following: Turn[]): Set<ToolResultPart> {
   const waiting = new Map<string, ToolResultPart[]>()

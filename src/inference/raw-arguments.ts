@@ -8,7 +8,10 @@ import { isJsonObject } from '../bytes/scan.ts'
  */
 const rawKey = '_raw_arguments'
 
-/** Converts the JSON of an arguments object to the text of the arguments. A wrapped raw text is unwrapped. */
+/**
+ * Converts the JSON of an arguments object to the text of the arguments. If the object only wraps a text (see
+ * `rawKey`), this text is returned.
+ */
 export function argumentsOfObject(source: string): string {
   if (!source.includes(rawKey)) return source
   const object = JSON.parse(source) as Record<string, unknown>

@@ -5,8 +5,8 @@ export type ReasoningLevel = (typeof reasoningLevels)[number]
 type BudgetStep = { level: ReasoningLevel; below: number; budgetTokens: number }
 
 /**
- * The mapping between levels and budgets. A budget below `below` tokens maps to the level; the level maps to
- * `budgetTokens`.
+ * Maps thinking budgets to levels and back. A budget becomes the first level whose `below` is larger, in tokens. A
+ * level becomes its `budgetTokens`.
  */
 const steps: readonly BudgetStep[] = [
   { level: 'minimal', below: 1024, budgetTokens: 1024 },

@@ -3,10 +3,10 @@ import type { ModelPart, OperatorText, OperatorTurn, TextPart, Turn, UserPart } 
 
 /**
  * Moves operator text in the middle of a conversation, for a wire that does not accept it there (R-SYS 3 and 4). The
- * text becomes marked text of the user turn directly before it. Without such a turn, the text joins the user turn
- * directly after it. If both are missing, it becomes a turn of its own. So the text's place does not change as the
- * conversation grows (rulings T8, T15). The text never moves into the preamble.
- * @param mayStay whether operator text is accepted between these neighbours
+ * text becomes marked text of the user turn directly before it, or else of the user turn directly after it. Without
+ * either, it becomes a turn of its own. Later requests of the growing conversation get the text at the same place
+ * (rulings T8, T15).
+ * @param mayStay whether the wire accepts operator text between two turns
  */
 export function foldOperators(
   turns: readonly Turn[],
@@ -53,7 +53,8 @@ function reminder({ text }: OperatorText): TextPart {
 /** Merges neighbouring turns of the same side, for a wire on which sides must alternate (R-PAIR 2). */
 export function mergeNeighbours(turns: readonly Turn[]): Turn[] {
   const merged: Turn[] = []
-  // The last merged turn that this function made. While it is the last turn, parts are added to it directly.
+  // The last turn of `merged`, if this function created it. Such a turn may be changed, but not the turns of the
+  // caller.
   let copy: Turn | undefined
   for (const turn of turns) {
     const last = merged.at(-1)

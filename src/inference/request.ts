@@ -2,10 +2,7 @@ import type { RawJson } from '../bytes/json.ts'
 import type { Text } from '../bytes/json-source.ts'
 import type { ReasoningLevel } from './reasoning.ts'
 
-/**
- * A request in the form that all wires share. It can express everything that any wire can ask for. Parts in a wire's
- * own form are decoded in that wire's folder.
- */
+/** A request in the form that all wires share. It can express everything that any wire can ask for. */
 
 export type InferenceRequest = {
   /** The name of the client's field that holds the conversation. Losses (see `Loss`) name this field. */
@@ -31,16 +28,15 @@ export type InferenceRequest = {
   scalars: Scalars
   reasoning: ReasoningWish
   /**
-   * The person for whom the client acts (R-WHO). `either` replaces the two other ids if the client's wire has only one
-   * id of a person.
+   * The person for whom the client acts (R-WHO). A wire with only one id for a person sets `either`, and not the other
+   * two ids.
    */
   identity: { user?: string; safetyId?: string; either?: string }
   /** The client's conversation key, checked and scoped to its account (R-CACHE); undefined if absent. */
   cacheKey?: string
   /**
-   * The members of the answer that repeat the request, if the client's wire has such members (ruling T12). They are
-   * JSON text without the outer braces. They are written when the request is read, so that a stream need not keep its
-   * request.
+   * The members of the answer that repeat the request, as JSON text without the outer braces. Undefined if the client's
+   * wire has none (ruling T12). They are written early, so that a stream need not keep its request.
    */
   echo?: string
   /**

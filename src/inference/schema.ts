@@ -128,9 +128,10 @@ export function withoutRootBranches(raw: RawJson): RawJson | undefined {
     if (!own.has(name))
       properties.set(name, ways.size === 1 ? ways.values().next().value : { anyOf: [...ways.values()] })
   const { anyOf: _, oneOf: __, allOf: ___, ...rest } = schema
-  // These keywords apply to properties that the schema does not list. A longer list would change their meaning.
+  // These keywords apply to all properties that the schema does not list. They are removed if the list becomes longer,
+  // because that changes their meaning.
   if (properties.size > own.size) for (const key of ['additionalProperties', 'unevaluatedProperties']) delete rest[key]
-  // `Object.fromEntries` defines properties and assigns none. So a property called `__proto__` stays a property.
+  // `Object.fromEntries` calls no setter. So a property with the name `__proto__` is kept.
   const merged = { ...rest, type: 'object', properties: Object.fromEntries(properties), required: [...required] }
   return { source: JSON.stringify(merged) }
 }
@@ -188,7 +189,10 @@ function resolved(branch: unknown, root: Schema, targets: Map<string, Schema | u
   return found
 }
 
-/** Finds the schema at a reference: `#` and a JSON pointer (RFC 6901). @returns undefined if no object is there */
+/**
+ * Finds the schema at a reference, which is `#` with a JSON pointer (RFC 6901). @returns undefined if no object is
+ * there
+ */
 export function targetOf(reference: string, root: Schema): Schema | undefined {
   if (!reference.startsWith('#/')) return undefined
   let at: unknown = root

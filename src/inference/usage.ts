@@ -88,7 +88,7 @@ export function noteService(report: UsageReport, object: Record<string, unknown>
   return noted
 }
 
-/** The largest believed charge for one answer, in the currency of the provider's bill. */
+/** The highest charge for one answer that is believed, in the currency of the provider's bill. */
 const costMax = 1_000_000
 
 /**
@@ -123,8 +123,8 @@ export const counters = [
 
 /**
  * Merges a later report into an earlier report. The later value of each counter wins, even if it is smaller, since the
- * earlier value may be an estimate. If all later counters are zero and an earlier counter is not, the zeros are ignored
- * (I9). If later figures are implausible, an output that only the earlier report has counts as incomplete (ruling C6).
+ * earlier value may be an estimate. If all later counters are zero, they do not replace earlier counters (I9). If the
+ * later report has flags for implausible figures and no output, the earlier output counts as incomplete (ruling C6).
  */
 export function mergeUsage(earlier: UsageReport, later: UsageReport): UsageReport {
   const isSilent = counters.every((counter) => !later[counter])
@@ -162,8 +162,8 @@ export type UsageEvidence = {
   estimateInput: () => number
   /**
    * Estimates all output produced so far, including reasoning and hidden text.
-   * @param enough a number of tokens. If the output is too short to have more tokens, counting may be skipped. The
-   *   result is then any number up to `enough`.
+   * @param enough a number of tokens. If the output is too short to have more tokens, it need not be counted. The
+   *   result is then any number up to `enough`
    */
   estimateOutput: (enough?: number) => number
   /** Estimates unreported reasoning tokens from the reasoning time. Called if the report is not final (ruling C12). */
@@ -177,13 +177,13 @@ export type UsageEvidence = {
 export type UsageBounds = {
   /** The most input tokens that the request can contain; infinite if unknown. */
   inputTokensMax: number
-  /** Whether the cap limits all output. False if the provider's own tools or a compaction write other output. */
+  /** Whether the cap limits all output. A compaction and the provider's own tools write output that has no cap. */
   isOutputCapped: boolean
 }
 
 /**
- * The bounds of a request whose input is only its body, as sent to the model (ruling C14). The tokens of an image or
- * document in the body are unknown to us.
+ * Returns the bounds of believable usage, for a request whose only input is the body sent to the model (ruling C14). If
+ * the body has an image or a document, the input has no bound, because we do not know its tokens.
  * @param mayHoldDataUrl false if no string of the body is a data URL
  */
 export function boundsOf(body: Buffer, inputTokensEstimate: number, mayHoldDataUrl = true): UsageBounds {
@@ -193,7 +193,7 @@ export function boundsOf(body: Buffer, inputTokensEstimate: number, mayHoldDataU
   return { inputTokensMax, isOutputCapped: true }
 }
 
-/** Up to this many shown tokens, any reported output is believed. Estimates of short texts are inaccurate (C14). */
+/** If at most this many tokens were shown, any reported output is believed. Estimates of short texts are bad (C14). */
 const shortAnswerTokens = 200
 
 /**
@@ -253,7 +253,7 @@ export function weighUsage(evidence: UsageEvidence): { usage: Usage; source: Usa
   }
 }
 
-/** Removes a number of input tokens that is too large for the request, and zeros that mean "not counted" (C14). */
+/** Removes figures that cannot be true: input above the request's limit, and zeros that mean "not counted" (C14). */
 function believable({ report, isComplete, estimateOutput, bounds }: UsageEvidence, flags: string[]): UsageReport {
   const { inputTokens, cacheReadTokens = 0, cacheWriteTokens = 0, outputTokens } = report
   const inputAll = (inputTokens ?? 0) + cacheReadTokens + cacheWriteTokens
@@ -280,7 +280,7 @@ const callsMax = 1_000
 
 /**
  * Decides the billed calls (ruling C11). A final, plausible report counts; otherwise the calls seen in the answer
- * count. For a cut answer the larger number counts, since the report may precede the last call.
+ * count. The report of a cut answer may precede the last call, so the larger of the two numbers counts.
  * @returns only calls that have a price, and no count of 0
  */
 export function weighCalls(
@@ -360,10 +360,9 @@ type InclusiveUsage = {
 }
 
 /**
- * Converts counters that include one another into disjoint counters. The output is the completion. If the total minus
- * the prompt is larger, this difference is the output, because some servers leave reasoning out of the completion
- * (ruling C6). Without a total, reasoning that exceeds the completion is added to the completion. A prompt is never
- * empty, so a prompt of 0 tokens means that it was not counted yet.
+ * Converts counters that include one another into disjoint counters. Some servers leave reasoning out of the completion
+ * (ruling C6). So the output is the completion, or the total minus the prompt if this is larger. Without a total,
+ * reasoning that exceeds the completion is added. A prompt of 0 tokens means that the prompt was not counted yet.
  */
 export function splitInclusive(usage: InclusiveUsage): UsageReport {
   const { read, report, flag } = createCountReader()

@@ -94,7 +94,10 @@ export async function askUpstreams(
   }
 }
 
-/** Finds the targets in the order of the catalog: one for each account, or one for each model of an account. */
+/**
+ * Finds the targets in the order of the catalog, one for each account. With `everyModel`, one for each model of an
+ * account.
+ */
 function findTargets(
   { catalog, upstreams }: Config,
   keyOf: Parameters<typeof createPool>[2],

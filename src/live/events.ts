@@ -11,7 +11,7 @@ type LiveEvent = { event: EventName; data: unknown }
 
 export type EventName = 'request.finished' | 'upstream.state' | 'account.changed' | 'tick' | 'reset' | 'dropped'
 
-/** The most events that are kept for readers who come back. */
+/** The most events that are kept for readers that reconnect. */
 const keptMax = 1_000
 /** The most events that wait for a slow reader. Further events are dropped, and the reader gets their number. */
 const waitingMax = 1_000
@@ -121,7 +121,7 @@ export class Events {
     for (const reader of this.#readers) reader.put(text)
   }
 
-  /** To be called a few times a second. */
+  /** Does the regular work. The process calls this a few times a second. */
   tick(): void {
     if (!this.#isOpen) return
     const now = this.#parts.clockMs()
@@ -174,8 +174,8 @@ export class Events {
   }
 
   /**
-   * Starts a look at the upstream accounts, unless one is running. A look may take longer than a tick, and an old
-   * result must not be sent after a newer one.
+   * Starts to read the states of the upstream accounts. A reading can take longer than a tick. So no second one starts
+   * meanwhile, because an old result must not be sent after a newer one.
    */
   #lookAtUpstreams(): void {
     if (this.#isLooking) return

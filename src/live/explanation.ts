@@ -54,7 +54,7 @@ export function explainRecord(record: Omit<Recent, 'overMs'>, clockMs: number, d
   }
 }
 
-/** Explains a request by its ledger entry alone. Unknown facts are null. An entry has only one step of a chain. */
+/** Explains a request by its ledger entry alone. Unknown facts are null. Of a fallback chain, an entry has one hop. */
 export function explainDebit(debit: FoundDebit): Explanation {
   const { entry, prices } = debit
   const { requestId, clientWire, ...bill } = entry.bill
@@ -68,7 +68,7 @@ export function explainDebit(debit: FoundDebit): Explanation {
   return { ...explainRecord(record, 0, debit), attempts: null, losses: null }
 }
 
-/** Reasons for a 429 whose record has none. `upstream`: the model is full. `failed_auth`: too many wrong keys. */
+/** Reasons for a 429 if the record has no reason. `upstream`: the model is full. `failed_auth`: too many wrong keys. */
 const reasonOfCode: Readonly<Record<string, LimitReason>> = {
   rate_limit_exceeded: 'upstream',
   too_many_failed_auth: 'failed_auth',

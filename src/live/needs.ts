@@ -13,7 +13,10 @@ import { isLeap, listNeeds, type Need, type NeedFacts, needLimits } from '../ope
 import type { WebhookState } from '../operations/shapes.ts'
 import { listFailing } from './status.ts'
 
-/** Pauses between reads of the store while no operator asks, and between checks of upstream accounts, in ms. */
+/**
+ * `lookMs`: the time between two reads of the store while no operator asks. `servicesMs`: the time between two checks
+ * of the upstream accounts.
+ */
 const [lookMs, servicesMs] = [60_000, 5_000]
 
 /**
@@ -26,19 +29,20 @@ const [freshMs, patienceMs] = [10_000, 500]
 const weekEveryMs = 300_000
 
 /**
- * The maximum number of rows in one statement, and of statements in one look at the store. If a store has more accounts
- * or keys, each look continues where the last one ended.
+ * The most rows that one statement reads, and the most statements in one look at the store. If a store has more rows,
+ * each look continues where the last one ended.
  */
 const [pageMax, pagesMax] = [200, 10]
 
 /** The most accounts whose spend of the week is kept (the highest spenders), and the most rows found for each need. */
 const [spendersMax, foundMax] = [5_000, 1_000]
 
-/** The most keys that are checked as the cause of a sudden spend. The keys that spent most in the hour are checked. */
+/** At most this many keys are checked as the cause of a sudden spend: the keys that spent most in the hour. */
 const leapersMax = 20
 
 /**
- * An account, even a new one, will not run dry soon if its balance is at least this many times its spend of the week.
+ * An account is examined if its balance is below this many times its spend of the week. No other account will run dry
+ * soon, not even a new one.
  */
 const dryTimes = 4n
 
@@ -240,7 +244,7 @@ export class NeedWatch {
 }
 
 /**
- * Collects the rows of a long list that meet a condition, for several conditions (`Kind`). Each call of `go` reads the
+ * Collects rows of a long list, separately for each condition (`Kind`) that a row can meet. Each call of `go` reads the
  * next pages of the list. A row that is read again replaces the row found before.
  */
 class Sweep<Row extends { id: string; createdMs?: number | undefined }, Kind extends string> {
@@ -335,7 +339,10 @@ async function readHours(books: Books, calendar: Calendar, nowMs: number): Promi
   return hours
 }
 
-/** Finds the key whose spend grew most between the same hour a week ago and `hour`. Only top spenders are compared. */
+/**
+ * Finds the key whose spend grew most, compared with the same hour a week ago. Only the top spenders of `hour` are
+ * compared.
+ */
 async function findLeaper(books: Books, hour: readonly number[]) {
   const { groups } = await books.readUsage({ ...questionOf(hour), by: ['account', 'key'], top: leapersMax })
   const keys = groups.map(({ of }) => of[1]!).filter((id) => id !== '')

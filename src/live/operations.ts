@@ -16,7 +16,7 @@ import { explainDebit, explainRecord, isTold, rowOf } from './explanation.ts'
 import type { Recents } from './recents.ts'
 import type { TrafficWriter } from './traffic-writer.ts'
 
-/** How long a query for figures waits until the counts in memory are written to the store, in ms. */
+/** The longest time that a query for figures waits for the counts in memory to be written to the store, in ms. */
 const trafficMs = 500
 
 type LiveParts = {
@@ -26,7 +26,7 @@ type LiveParts = {
   traffic: Pick<TrafficWriter, 'write'>
   watch: Events['watch']
   readStatus: () => Status
-  /** Returns the present webhooks. They do not exist yet when these parts are made. */
+  /** Returns the present webhooks. This is a function, because the webhooks are created after these parts. */
   listWebhooks: AdminOperations['listWebhooks']
   listNeeds: AdminOperations['listNeeds']
   demo: AdminOperations['demo']

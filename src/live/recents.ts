@@ -35,7 +35,7 @@ export type Recents = {
   list(of?: RecentsFilter): Iterable<Recent>
   /** The ids of all requests, in no order. */
   ids(): Iterable<string>
-  /** A time in Unix milliseconds. Every request with an account that ended after this time is still kept. */
+  /** Every request with an account that ended after this time, in Unix milliseconds, is still in memory. */
   readonly wholeSinceMs: number
   readonly count: number
   readonly bytes: number
@@ -127,7 +127,8 @@ class Ring {
 
   get wholeSinceMs(): number {
     if (!this.#hasForgotten) return Number.NEGATIVE_INFINITY
-    // Other requests that ended in this millisecond may already be forgotten. Memory is complete only after it.
+    // The time at which the oldest remembered request ended. Memory is complete only after this millisecond, because
+    // other requests of the same millisecond may be forgotten.
     return this.count > 0 ? this.#overMs[this.#oldest]! : Number.POSITIVE_INFINITY
   }
 
@@ -245,8 +246,8 @@ export class PackedRecords {
   readonly #usage: Record<(typeof usageNames)[number], Float64Array>
   readonly #isEstimated: Uint8Array
   /**
-   * All tries of a record. Undefined if the record has only one try, at its own upstream and account. The columns below
-   * have the other facts of such a try.
+   * The tries of each record. If a record has only one try, at its own upstream and account, its entry is undefined.
+   * The columns below then have the facts of the try.
    */
   readonly #tries: (Try[] | undefined)[]
   readonly #why: (Try['why'] | undefined)[]

@@ -7,7 +7,9 @@ import type { Events } from './events.ts'
 /** The first part of the paths on which servers of a store answer each other. A server's key and a method follow. */
 export const doorPath = '/internal/'
 
-/** The operations that a server answers to other servers. They read memory, or little of the store. */
+/**
+ * The operations that other servers can request from this one. They read memory, and little or nothing of the store.
+ */
 const methods = ['explain', 'listRequests', 'findRequests', 'readHolds', 'listNeeds'] as const
 
 export type DoorMethod = (typeof methods)[number]
@@ -24,14 +26,14 @@ type ReplicaDoorParts = {
   key: string
   /** Returns the token that another server requires. @param key the key of that server, as recorded in the store */
   tokenOf(key: string): string
-  /** Sends a request on to another server, which shares the port of this server. @param key the key of that server */
+  /** Passes a request to another server that shares the port of this server. @param key the key of that server */
   pass(key: string, name: string, body: string): Promise<ApiAnswer>
 }
 
 /**
- * Returns the token for the door with this key. A door is the path on which a server answers other servers. The token
- * is made with the seal key, which all replicas have and the database does not (ruling T7). So reading the database is
- * not enough to make a token.
+ * Returns the token for a door, the path on which a server answers other servers. The token is made with the seal key.
+ * All replicas have this key, but the database does not (ruling T7). So nobody can make a token from the database.
+ * @param key the key of the door, which is a part of its path
  */
 export function createDoorToken(sealKey: Uint8Array, key: string): string {
   return createHmac('sha256', sealKey).update(`triwire replica door\n${key}`).digest('base64url')

@@ -24,7 +24,7 @@ type ReplicaViewParts = {
   clockMs(): number
 }
 
-/** The operations for all servers of the store, and the door through which the other servers ask this server. */
+/** The operations for all servers of the store, and the path (`door`) for questions of the other servers. */
 type ReplicaView = {
   operations: AdminOperations
   /** The path at which this server answers other servers, and the function that answers. */
@@ -68,8 +68,8 @@ export function openReplicaView({ replicas, own, events, sealKey, ...parts }: Re
 }
 
 /**
- * Answers operators for all servers of the store that can be reached (ruling X9): `explain`, the last requests, holds,
- * needs and live events. All other operations are answered by this server alone.
+ * Makes operations that ask all servers of the store that can be reached (ruling X9). All operations that are not named
+ * here are answered by this server alone.
  * @param own the operations of this server
  * @param watch the events of all servers
  */

@@ -27,8 +27,7 @@ export function createTrafficWriter(
   function write(): Promise<boolean> {
     writtenMs = clockMs()
     const cells = traffic.take()
-    // A store that cannot write counts keeps them. So after a failed write, the store is called again even if there are
-    // no new counts.
+    // If a write fails, the store keeps the counts until the next call. So that call is made even without new counts.
     if (cells.length > 0 || isBehind)
       writing = store
         .noteTraffic(cells)

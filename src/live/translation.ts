@@ -122,7 +122,7 @@ export async function describeTranslation(
 type SentRehearsal = Extract<Rehearsed, { state: 'sent' }>
 
 /**
- * Finds the model of the request; undefined if the catalog has no such model. The checks of the request report that
+ * Finds the model of the request. Undefined if the catalog has no such model; the checks of the request report this
  * later.
  */
 function findModel(config: Config, bytes: Buffer | undefined, modelId: string | undefined): Model | undefined {

@@ -9,9 +9,9 @@ const [datesMax, hostsMin] = [5, 2]
 const apartMaxMs = 300_000
 
 /**
- * Compares this machine's clock with the `Date` of upstream answers (ruling Y15). A single host may be wrong, so the
- * clock counts as wrong only if two conditions are both met. The median of the last five dates is far from the clock.
- * Dates of at least two hosts are far from the clock, on the same side as the median.
+ * Compares this machine's clock with the `Date` of upstream answers (ruling Y15). The clock counts as wrong if the
+ * median of the last five dates is far from it. Dates of at least two hosts must be far on the same side, because a
+ * single host may be wrong.
  */
 export class UpstreamDates {
   readonly #nowMs: () => number
@@ -55,7 +55,8 @@ export class UpstreamDates {
       )
     else if (wasFull) kept.shift()
     kept.push({ host, aheadMs })
-    // While all dates agree with the clock, another date that agrees changes nothing. So the clock is not judged again.
+    // If all kept dates agree with the clock, one more date that agrees cannot change the verdict. So the clock is not
+    // judged again.
     const agrees = Math.abs(aheadMs) <= apartMaxMs && this.#aheadMs === undefined
     if (agrees && wasFull === (kept.length === datesMax)) return
     this.#judge()

@@ -168,8 +168,8 @@ type LogSink = {
 
 /**
  * Writes lines to a descriptor without blocking the caller. One write is under way at a time, and further lines wait in
- * memory. Lines are dropped if too many wait, or if a write fails, for example because the disk is full. Dropped lines
- * are counted. The count is logged after the next lines that can be written.
+ * memory. Lines are dropped if too many wait, or if a write fails. Their number is logged after the next lines that can
+ * be written.
  */
 function createLogSink(descriptor: number, sayDropped: (lines: number) => string): LogSink {
   let waiting = ''

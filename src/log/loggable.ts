@@ -63,8 +63,8 @@ export function jsonLine(fields: Record<string, unknown>): string {
 }
 
 /**
- * Returns a request as a line of JSON. Its fields are names, numbers and a cleaned path. So the line is only searched
- * for suspicious patterns, and is cleaned if it has one.
+ * Returns the log line of a request as JSON. Its fields are names, numbers and a cleaned path. So the line is cleaned
+ * only if it is too long or has a suspicious pattern.
  */
 export function jsonLineOfNames(fields: Record<string, unknown>): string {
   const line = JSON.stringify(fields)

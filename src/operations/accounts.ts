@@ -85,7 +85,7 @@ const boundOptions = {
  */
 type WholeAccountWishes = { [Name in keyof Required<AccountBounds>]: AccountWishes[Name] }
 
-/** Converts the fields of a request to the values that the operator wants, in the form that the books take. */
+/** Converts the fields of a request to the values of an account, in the form that the books accept. */
 function wishesOf(
   { budget, rpm, warn, plan, grant, lapse, external_id: externalId, metadata }: AccountFields,
   { running }: Context,

@@ -2,8 +2,8 @@ import { sha256Base62 } from '../ids.ts'
 import { ProblemError } from './problem.ts'
 
 /*
- * A cursor is the place where a page ended: the sort key and the id of its last row. So rows that are added or removed
- * between two pages do not move other rows. A digest of the query makes a cursor invalid for another list.
+ * A cursor is the place where a page ended: the sort key and the id of the page's last row. So the next page is right
+ * even if rows were added or removed. A digest of the query shows if a cursor belongs to another list.
  */
 
 type CursorKey = readonly (string | number)[]

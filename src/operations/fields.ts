@@ -60,7 +60,10 @@ export function split(value: string): string[] {
     .filter(Boolean)
 }
 
-/** A field for a list of known words, separated by commas. Repetitions are removed. @param most the longest list */
+/**
+ * A field for a list of known words, separated by commas. Repeated words are removed.
+ * @param most the maximum number of words
+ */
 export const someOf = <Word extends string>(known: readonly Word[], most: number, error: string) =>
   text(error).transform((value, context) => {
     const all = [...new Set(split(value))]
@@ -167,7 +170,7 @@ export const grantShape = named('Grant', {
 /** Labels by their dimensions. */
 export const labelsShape = z.record(z.string(), z.string()).meta({ title: 'Labels' })
 
-/** An object in answers. @param title the name of its component in the OpenAPI document */
+/** Makes the schema of an object in answers. @param title the name of its component in the OpenAPI document */
 export function named<Members extends z.ZodRawShape>(title: string, members: Members) {
   return z.object(members).meta({ title })
 }
@@ -192,9 +195,10 @@ export function orNone<T>(error: string, read: (text: string) => T) {
 export const sharedShapes = z.registry<{ shape: unknown }>()
 
 /**
- * Makes a field like `orNone`. The field also accepts a value in the form that answers have for the field (`shape`).
+ * Makes a field that accepts a text as `orNone` does, and also the value that answers have in this field.
  * @param read converts the text that a person types
- * @param take converts a value of that form; throws RangeError
+ * @param shape the form of the value in answers
+ * @param take converts such a value; throws RangeError
  */
 function orShape<T, S extends z.ZodType>(
   error: string,
@@ -213,7 +217,7 @@ function orShape<T, S extends z.ZodType>(
   return field.register(sharedShapes, { shape })
 }
 
-/** Returns the shape for requests: members that are read-only or can be null are optional. */
+/** Returns the shape of an object in requests. Members that are read-only or can be null are optional there. */
 function askable<S extends z.ZodType>(shape: S): S {
   if (!(shape instanceof z.ZodObject)) return shape
   const members = Object.entries<z.ZodType>(shape.shape).map(([name, member]) => [
@@ -243,7 +247,7 @@ export const budget = orShape<Budget, typeof budgetShape>(
   'the most credits that the key may spend: in each period, such as 5/day, 20/week or 100/month, or in total, such as 50; `none` removes the limit',
 )
 
-/** A filter of lists by person. */
+/** A filter that limits a list to one person. */
 export const ofPerson = text('must name a person').describe(
   'only keys or sessions of this person, by id, external id or name',
 )
@@ -356,7 +360,7 @@ export const rate = z
 /** The end of a key or a token: after a duration, at a moment, or at the beginning of a day. */
 type End = { afterMs: number } | DayOrTime
 
-/** Converts an end to Unix milliseconds. @param calendar the calendar of the reporting zone */
+/** Converts the end of a key or a token to Unix milliseconds. @param calendar the calendar of the reporting zone */
 export function endsAt(end: End, nowMs: number, calendar: Pick<Calendar, 'startOf'>): number {
   return 'afterMs' in end ? nowMs + end.afterMs : momentOf(end, calendar)
 }

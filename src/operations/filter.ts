@@ -20,7 +20,7 @@ type FilterInput = {
 
 /**
  * Converts a query to a filter of entries. Days are those of the reporting zone (ruling X12).
- * @throws ProblemError that names a field which matches nothing, and the cure
+ * @throws ProblemError with the name of a field that matches nothing, and with the cure
  */
 export async function readFilter(
   { books, calendar }: Pick<Context, 'books' | 'calendar'>,

@@ -168,7 +168,7 @@ export const clientRow = named('Client', {
 
 export type ClientRow = z.output<typeof clientRow>
 
-/** The settings of an agent or SDK. The key is written as `$TRIWIRE_API_KEY`, and in `lines` as the shell requires. */
+/** The settings of an agent or SDK. Instead of a key, they contain a variable, in `lines` as the shell writes it. */
 export const setupShape = named('Setup', {
   client: z.string(),
   title: z.string(),

@@ -11,7 +11,7 @@ const [hourMs, dayMs] = [3_600_000, 86_400_000]
 
 /** The thresholds of the rules. Amounts are in nano-credits, times in ms. */
 export const needLimits = {
-  /** An account is listed if its credit would last for less than this, with the account's spending of the last week. */
+  /** An account is listed if its credit would end within this time at the rate of last week's spending. */
   dryMs: 3 * dayMs,
   /**
    * The shortest time over which a rate of spend is computed. One hour of trials in a new account says nothing about
@@ -21,7 +21,9 @@ export const needLimits = {
   unusedMs: 90 * dayMs,
   /** An hour is listed if it cost this many times as much as the same hour a week ago. */
   leapTimes: 3n,
-  /** If the hour a week ago cost less than this, this amount is compared in its place (see `leapTimes`). */
+  /**
+   * The least cost with which an hour is compared (see `leapTimes`). It replaces a lower cost of the hour a week ago.
+   */
   tinyNanos: nanosPerCredit,
   /** An upstream account is listed if it is not ready for this long. */
   coolingMs: 10 * 60_000,
@@ -33,7 +35,7 @@ export const needLimits = {
   certificateMs: 21 * dayMs,
   certificateSoonMs: 3 * dayMs,
   pricesMs: 30 * dayMs,
-  /** The most lines of one rule. One further line counts the rest. */
+  /** The most lines of one rule. If there are more, a further line says how many are not shown. */
   linesMax: 10,
 } as const
 
@@ -56,7 +58,7 @@ export type NeedFacts = {
   }[]
   spentAccounts: readonly SpentBudget[]
   spentKeys: readonly (SpentBudget & { accountName: string })[]
-  /** Spent budgets of people, each over all keys of the person (Y20). */
+  /** People who have spent their budgets. A person's budget is for all their keys together (Y20). */
   spentPersons: readonly (SpentBudget & { accountId: string })[]
   /** Valid keys that were not used lately. @property sinceMs the time of the last use, or else of the creation */
   unusedKeys: readonly (NamedKey & { sinceMs: number })[]
@@ -309,7 +311,7 @@ export const needNames = Object.keys(rules) as NeedName[]
 
 export const severities = ['bad', 'warn', 'note'] as const satisfies NeedSeverity[]
 
-/** A line of the list of needs, for which an operator should do something. Its shape is `needShape`. */
+/** A line in the list of needs. A need is something that an operator should do. Its shape is `needShape`. */
 export type Need = {
   id: string
   rule: NeedName
@@ -374,7 +376,10 @@ function lineOf(rule: NeedName, { subject, sinceMs, ...line }: FoundNeed): Need 
   }
 }
 
-/** Whether an hour cost `leapTimes` as much as the same hour a week ago. False if there is nothing to compare with. */
+/**
+ * Whether an hour cost at least `leapTimes` as much as the same hour a week ago. False if nothing was spent around
+ * then.
+ */
 export function isLeap({ spentNanos, weekAgoNanos, hasWeekAgo }: Omit<NeedFacts['hours'][number], 'key'>): boolean {
   const base = weekAgoNanos > needLimits.tinyNanos ? weekAgoNanos : needLimits.tinyNanos
   return hasWeekAgo && spentNanos >= needLimits.leapTimes * base
@@ -424,8 +429,9 @@ function sayTime(ms: number): string {
 }
 
 /**
- * Makes the need (a line in the operator's list) for a spent budget. `kind` is the object whose budget is spent, as in
- * the command `triwire key set`. The text of the line starts with `begins`.
+ * Makes the line for a spent budget in the operator's list of needs.
+ * @param kind the object that has the budget, as in the command `triwire key set`
+ * @param begins the beginning of the text
  */
 function spentNeed(one: SpentBudget, kind: 'account' | 'person' | 'key', begins: string, link: string): FoundNeed {
   return {

@@ -342,7 +342,7 @@ function problemResponses(one: Operation): Described['responses'] {
   }
   const content = {
     'application/problem+json': { schema: problemSchema },
-    // The operation may send a wire's errors instead. Their form has no schema in the document.
+    // A failed operation may answer in the error format of a wire. The document has no schema for this format.
     ...(one.media?.includes('application/json') && { 'application/json': { schema: {} } }),
   }
   return Object.fromEntries(

@@ -13,7 +13,7 @@ import type { Holds, RequestFilter, RequestPlace, SteeringWord, UpstreamPlace } 
 import type { Explanation, ModelRow, UpstreamState, WebhookState } from './shapes.ts'
 
 /**
- * Something that operators or owners of keys can do. Its command, HTTP route, OpenAPI document and reference are made
+ * An action that operators or owners of keys can take. Its command, HTTP route, OpenAPI document and reference are made
  * from this entry. `run` does the work, with the books and the state of the running gateway.
  *
  * For a list, `run` returns a page and the place where it ends. HTTP returns `{items, next}`; the command line prints
@@ -36,7 +36,7 @@ export type Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.
   output: Output
   /** Problems besides those that any operation may return. */
   problems: readonly ProblemName[]
-  /** The operation in one sentence, which is also its help on the command line. */
+  /** One sentence about the operation. The command line shows it as help. */
   text: string
   cli: readonly Face[]
   /**
@@ -66,14 +66,17 @@ export type Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.
 }
 
 /**
- * Which callers may use an operation (Y22). `anyone`: all callers, even without a token. `owner`: owners of a key, for
- * their own data, and operators. `own`: only owners of a key, because operators have operations for all keys. `lead`:
- * leads, for the people of their account. `reader`: all operators. `viewer`: viewers and admins. `finance`: finance and
- * admins.
+ * The callers that may use an operation (Y22):
+ * - `anyone`: all callers, even without a token
+ * - `owner`: operators, and owners of a key for their own data
+ * - `own`: only owners of a key, because operators have operations for all keys
+ * - `lead`: leads, for the people of their account
+ * - `reader`: all operators
+ * - `viewer`, `finance`, `admin`: operators with this role, and admins
  */
 type Role = 'anyone' | 'owner' | 'own' | 'lead' | 'reader' | 'viewer' | 'finance' | 'admin'
 
-/** For each kind of caller: the values of `role` of all operations that this kind may use. */
+/** For each kind of caller: the roles of the operations that this caller may use. */
 const served = {
   nobody: ['anyone'],
   owner: ['anyone', 'owner', 'own'],
@@ -112,8 +115,8 @@ export type Face = {
   /** The help of the command, if it differs from `text` of the operation. */
   text?: string
   /**
-   * Functions that convert the text typed for a field, by the name of the field. @throws RangeError with a message for
-   * people
+   * For each field, a function that converts the text typed for the field.
+   * @throws RangeError with a message for people
    */
   reads?: Readonly<Record<string, (text: string) => string>>
   /** Arguments that are paths of files. The text of the file becomes the value of the field. */
@@ -192,8 +195,8 @@ export type Running = {
   /** The names of this store's servers that did not respond when all servers were last asked. */
   listUnreached(): readonly string[]
   /**
-   * Stores the figures of this server that no ledger entry has, if the store responds quickly. These figures are counts
-   * of requests that cost nothing, and measured times.
+   * Stores those figures of this server that are in no ledger entry: counts of requests that cost nothing, and measured
+   * times. Gives up if the store does not respond quickly.
    * @returns whether the store now has all figures of this server
    */
   writeTraffic(): Promise<boolean>

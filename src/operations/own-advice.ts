@@ -62,7 +62,7 @@ const byCode: AdviceByName = {
   request_too_large: advice('The request was too large.', 'Send less text, or fewer images and files, in one request.'),
 }
 
-/** The advice for answers that had begun, by their outcome. */
+/** The advice by outcome, for requests whose reason and code have no advice of their own. */
 const byOutcome: AdviceByName = {
   client_abort: advice('The client left before the answer was complete.', 'What came until then is billed.'),
   client_stall: advice('The client stopped reading the answer.', 'Look at the connection of the client.'),

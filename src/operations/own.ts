@@ -74,7 +74,7 @@ type OwnScope = { accountId: string; keyIds?: string[] }
 /** Finds the scope of a caller. @param person set if a lead wants to see only the requests of this person */
 type FindScope = (context: Pick<Context, 'books' | 'who'>, person?: string) => Promise<OwnScope>
 
-/** Finds the keys of the presented key's line (a key with its successors), and all other keys of its person. */
+/** Finds the keys of the presented key's line (a key with its successors), and the newest keys of its person. */
 export const findOwn: FindScope = async ({ books, who }) => {
   const { key, account } = ownerOf(who)
   const ofLine = await books.listLine(key.scope)
@@ -116,7 +116,7 @@ type Audience = {
   role: 'own' | 'lead'
   whose: string
   find: FindScope
-  /** The field that selects a person. Only leads have it. */
+  /** The field that selects a person. Owners of keys do not have this field, only leads of an account. */
   person: { person?: typeof personId }
   groupings: readonly UsageGrouping[]
 }

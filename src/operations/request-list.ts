@@ -6,8 +6,8 @@ import type { RequestPlace } from './rows.ts'
 export type RequestPage = { rows: RequestRow[]; end: RequestPlace | undefined }
 
 /**
- * Reads the page of requests after the place `beyond`. @param limit the most rows; if a search takes too long, the page
- * has fewer rows and an `end`
+ * Reads the page of requests after the place `beyond`.
+ * @param limit the most rows. If a search takes too long, the page has fewer rows and an `end`
  */
 export type ReadRequests = (limit: number, beyond: RequestPlace | undefined) => Promise<RequestPage>
 

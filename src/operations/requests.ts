@@ -152,8 +152,8 @@ export async function listLast(context: Context, filter: RequestFilter, limit: n
 }
 
 /**
- * Returns the time since which requests without a bill are listed, because only memory has them. Undefined if all
- * requests that match the filter ended later.
+ * Only memory has requests without a bill. Returns the time from which memory has such requests, if the filter also
+ * asks for earlier ones. Otherwise returns undefined.
  */
 async function unbilledSinceOf({ running, nowMs }: Context, { sinceMs = 0 }: RequestFilter) {
   const { started } = await running.readStatus()
@@ -261,18 +261,18 @@ async function readLedger(
     place = { postedMs: last.postedMs, accountId: last.accountId, seq: last.seq }
     if (rows.length >= limit && Date.parse(rows.sort(compareRows)[limit - 1]!.at) > edgeOf(place)) break
   }
-  // No id is smaller than the empty id, so the next page begins with requests of the time `edgeOf(place)` or earlier.
+  // The next page begins with requests of the time `edgeOf(place)` or earlier, because no id is smaller than ''.
   return { rows, edge: { atMs: edgeOf(place!) + 1, id: '' } }
 }
 
-/** Whether a page that ends at this place gets further than the previous page. If not, paging would never end. */
+/** Whether a page from `startMs` to `place` makes any progress. Without progress, paging would never end. */
 function isFurther(place: EntryPlace, startMs: number | undefined): boolean {
   return startMs === undefined || edgeOf(place) + 1 < startMs
 }
 
 /**
- * Returns the latest `at` that requests after this place can have. The ledger is read from the newest entry on, and
- * `at` is later than the posting of an entry by `lateMs` at most.
+ * Returns the latest `at` of the requests that are not read yet. They were posted at this place or earlier, and `at` is
+ * at most `lateMs` later than the posting.
  */
 function edgeOf({ postedMs }: EntryPlace): number {
   return postedMs + lateMs

@@ -64,7 +64,7 @@ function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** How far the result of `atOf` may be from the posting time, in ms. Clocks differ, and debits may be posted late. */
+/** The largest difference between `atOf` and the posting time, in ms. Clocks differ, and debits may be posted late. */
 export const lateMs = 5_000
 
 /** Returns when a request ended, by the clock of its server. The result is within `lateMs` of the posting time. */

@@ -26,9 +26,9 @@ function* eachLine(
 }
 
 /**
- * Formats a statement as CSV. To get the amount of `closing`, add the amounts above `closing`, and subtract those of
- * the `use` lines. The lines `by key`, `by person` and `by labels` divide the same total in three ways. This total is
- * the use minus the returns. The last lines have digests that prove the statement.
+ * Formats a statement as CSV. `closing` is the sum of the amounts above it, with the `use` lines subtracted. The lines
+ * `by key`, `by person` and `by labels` each divide the same total, which is the use minus the returns. The last lines
+ * have digests that prove the statement.
  */
 export function formatStatementCsv(told: ToldStatement): string {
   const row = (cells: readonly (string | number | null | undefined)[], numbersFrom = cells.length) =>

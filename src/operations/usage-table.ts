@@ -100,8 +100,8 @@ async function openTable({ books, nowMs }: Context, input: TableInput): Promise<
   const zone = await books.readUsageState()
   const calendar = createCalendar(zone)
   const range = readRange(input, calendar, nowMs, (toMs) => calendar.periodOf(toMs - 1, 'month').startMs)
-  // Bounds are rounded to whole days, or to hours if a time is given. The end may then be later than now, which does no
-  // harm, because that time has no entries yet.
+  // Bounds are rounded to whole days, or to hours if a time is given. So the end may be in the future, where there are
+  // no entries yet.
   const isOfTimes = [input.from, input.to, input.last].some((said) => said !== undefined && 'ms' in said)
   const unit = isOfTimes ? 'hour' : 'day'
   const boundsMs = [calendar.periodOf(range.fromMs, unit).startMs, calendar.periodOf(range.toMs - 1, unit).endMs]
@@ -136,7 +136,7 @@ async function* eachRow(
 ): AsyncIterable<TableRow> {
   const labelsAt = question.by.indexOf('labels')
   const total = sums.map(() => 0n)
-  // Rows that name neither an account nor a key may have entries of several accounts, so they come last.
+  // A row that names neither an account nor a key can combine entries of several accounts. Such rows come last.
   const unnamed = new Map<string, RowSums>()
   const slice = { accounts: accountsAtFirst }
   for await (const only of eachSlice(books, question, slice)) {

@@ -72,7 +72,8 @@ export const usageInput = z.strictObject({
 type Input = z.output<typeof usageInput>
 
 /**
- * The fields of a query, except those that select figures. The caller of `showUsage` passes the selection as `only`.
+ * The fields of a query, without the fields that select figures. The caller of `showUsage` passes the selection as
+ * `only`.
  */
 type FigureInput = Pick<Input, 'from' | 'to' | 'last' | 'month' | 'bucket' | 'tz' | 'top' | 'by' | 'measures'>
 
@@ -114,7 +115,7 @@ async function showAll(context: Context, input: Input): Promise<z.output<typeof 
   return showUsage(context, input, await readOnly(context.books, context.calendar, input))
 }
 
-/** Answers a usage query. @param only the allowed values by grouping @throws ProblemError if the range is too long */
+/** Answers a usage query. @param only see `UsageQuestion` @throws ProblemError if the range is too long */
 export async function showUsage(
   { books, running, nowMs }: Context,
   input: FigureInput,

@@ -145,7 +145,7 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
   let ownAddress: Address | undefined
   const besideOf = isInClear ? () => formatAddress(ownAddress ?? addressBeside(config.adminListen)) : undefined
   const edge = createAdmin({ ...adminParts, tls: config.adminTls, besideOf })
-  // A second listener on loopback, which reaches only this process. It is needed if workers share the port of the first
+  // This second listener on loopback reaches only this process. It is needed if workers share the port of the first
   // listener, or if other machines reach the first listener without TLS.
   const ownEdge = role || isInClear ? createAdmin(adminParts) : undefined
   return {
@@ -155,8 +155,8 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
       const adminAddress = await listen(edge.server, role?.adminListen ?? config.adminListen, { isShared: !!role })
       const { port } = addressBeside(adminAddress)
       const beside = role ? role.number - 1 : 0
-      // Commands on this machine look for this server on loopback, at the port after the listener's port. If the
-      // configuration fixes the listener's port, the commands look at no other port.
+      // Commands on this machine look for this server on loopback, at the listener's port plus 1. If the configuration
+      // names the listener's port, they try no other port.
       const isAsked = isInClear && beside === 0 && config.adminListen.port !== 0
       ownAddress = ownEdge && (await listenBeside(ownEdge.server, port + beside, isAsked))
       const isPlainLocal = isLoopback(adminAddress) && !config.adminTls

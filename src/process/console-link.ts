@@ -19,9 +19,10 @@ export function findConsole(config: Config, { adminAddress, ownAddress }: AdminP
 }
 
 /**
- * Makes a link that signs in the person who starts the server, as an admin. The link works once, within ten minutes.
- * Programs may collect the output. So the link is made only if the output is a terminal or the person asked for it.
- * @param url the result of `findConsole` @returns the link, or the plain address if no link can or may be made
+ * Makes a link that signs in the person who starts the server, as an admin. The link works once, within ten minutes. It
+ * is made only if the output is a terminal or the person asked for it, because programs could collect the output.
+ * @param url the result of `findConsole`
+ * @returns the link, or the plain address if no link can or may be made
  */
 export async function makeConsoleLink(
   config: Config,
@@ -38,7 +39,7 @@ export async function makeConsoleLink(
       await close()
     }
   } catch {
-    // The store does not answer. The messages of the start report that. The console opens without the token, too.
+    // The store does not answer, which another message reports. The console also opens without a token.
     return url
   }
 }

@@ -23,8 +23,8 @@ export type Demo = {
 export const demoCure = `The account "${demoAccount}" is refused here: its ${demoCredit} credits were for the simulator. To let it pay for real models: triwire account credit ${demoAccount} 5 --reference …, then triwire reload.`
 
 /**
- * Finds the demo account if it never got more credit than at the first start. That credit is not for real models
- * (N-F12).
+ * Finds the demo account if it has got no credit besides the gift of the first start. The gift must not pay for real
+ * models (N-F12).
  * @returns its id, or undefined @throws StoreError
  */
 export async function findGift(books: Books): Promise<string | undefined> {
@@ -117,8 +117,8 @@ export class DemoBar {
   }
 
   /**
-   * Finds the demo account if this configuration has real models, because the account may not use them. If the database
-   * cannot be reached, no request is served anyway, and the database is asked again later.
+   * Finds the demo account if this configuration has real models, because the account must not use them. If the
+   * database cannot be reached, no request is served anyway, and the database is asked again later.
    * @returns a function that applies the result @throws StoreError
    */
   async look(config: Config): Promise<() => void> {

@@ -24,7 +24,8 @@ type Draining = {
 }
 
 /**
- * Accepts connections during the delay, then none. Streams run until the deadline and are then cut (reliability §7).
+ * Lets running requests end before the server stops. Connections are accepted during the delay, and none after it.
+ * Streams that still run at the deadline are cut (reliability §7).
  */
 export async function drainEdge(
   { edge, playing, gateway, clockMs, log, isHurried, onClosing }: Draining,
@@ -46,8 +47,8 @@ export async function drainEdge(
     return isHurried() || live() === 0
   }, deadlineMs)
   if (live() > 0) log.event('info', 'drain_cut', { live: live() })
-  // The last bytes of cut answers are being sent. A client that does not read them gets at most `cutMs`. Requests that
-  // pass their checks now are cut as well.
+  // The last bytes of cut answers are being sent. After `cutMs`, clients that do not read them are disconnected.
+  // Requests that pass their checks only now are cut as well.
   await waitUntil(() => {
     for (const delivery of [...gateway.deliveries]) delivery.shutDown()
     return gateway.deliveries.size === 0 && live() === 0

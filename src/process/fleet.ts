@@ -5,7 +5,10 @@ import { roleVariable, type WorkerListening, type WorkerRole } from './worker-ro
 
 const launcher = fileURLToPath(new URL('../../bin/triwire.mjs', import.meta.url))
 
-/** The pause before a dead worker is replaced, in ms. It doubles each time, until a worker has lived for `livedMs`. */
+/**
+ * The first and the longest pause before a dead worker is replaced, in ms. The pause doubles with each replacement,
+ * until a worker has lived for `livedMs`.
+ */
 const [pauseMs, pauseMaxMs, livedMs] = [500, 30_000, 60_000]
 
 type WorkerSlot = {
@@ -74,7 +77,7 @@ export class WorkerFleet {
     worker.on('message', (message: WorkerListening) => this.#takeListening(slot, message))
     worker.on('exit', (code, signal) => this.#takeEnd(slot, code ?? 1, signal ? { signal } : { code }))
     worker.on('error', (error) => {
-      // The system could not start the process. Other errors do not end a worker.
+      // Without a pid, the system could not start the process. Other errors do not end a worker.
       if (worker.pid === undefined) this.#takeEnd(slot, 1, { error: error.message })
     })
   }

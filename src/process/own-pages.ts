@@ -8,8 +8,8 @@ import type { HttpExchange } from '../http/http-exchange.ts'
 import { namesOf, openApi } from './admin-api.ts'
 
 /**
- * The limits of wrong keys from one address and of requests of one owner, both in a minute. The last limit is for
- * concurrent requests of all owners together.
+ * Three limits: wrong keys of one address in a minute, requests of one owner in a minute, and concurrent requests of
+ * all owners.
  */
 const [failuresMax, questionsMax, atOnceMax] = [10, 240, 32]
 
@@ -21,8 +21,8 @@ type OwnPagesParts = {
 }
 
 /**
- * Creates the pages on which the owner of a key sees their own use, and the API of these pages (rulings Y19, Y22).
- * Pages and API are on the clients' listener. Separate limits keep them from delaying requests to models.
+ * Creates the pages on which owners of keys see their own use, and the API of these pages (rulings Y19, Y22). Both are
+ * on the clients' listener. They have limits of their own, so that they do not delay requests to models.
  */
 export function createOwnPages(
   config: Config,

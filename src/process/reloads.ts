@@ -11,10 +11,9 @@ type ReloadParts = {
 }
 
 /**
- * Answers signals with reloads (B3). A signal after a quiet time is answered at once. Signals within `reloadsApartMs`
- * of the start of a reload share one more reload, which begins when that time is over. So it reads the file as it is
- * after the last signal. A reload blocks all requests for tens of milliseconds, so many signals must not cause many
- * reloads.
+ * Answers signals with reloads (B3). A signal after a quiet time is answered at once. Further signals within
+ * `reloadsApartMs` share one more reload, which begins when that time is over. This reload reads the newest file. Each
+ * reload blocks all requests for tens of milliseconds.
  * @returns a function to call with each signal
  */
 export function createReloads({ reload, clockMs, after }: ReloadParts): () => void {

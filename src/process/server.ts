@@ -101,7 +101,7 @@ export type RunningServer = {
   reload(config: Config): void
   /** Starts the key commands of a configuration that is not used yet. Resolves when they end or take too long. */
   prepare(config: Config): Promise<void>
-  /** Keeps this configuration in use, and ends everything that was started for another configuration. */
+  /** Called with the configuration in use if a new one is rejected. Ends what was started for the new one. */
   keep(config: Config): void
   /** Checks all deadlines. The ticker calls it four times a second. */
   tick(): void

@@ -35,7 +35,7 @@ const [publicNames, adminNames] = [
 export function createSignIn(parts: SignInParts) {
   const { config, sealKey, api, clockMs, log } = parts
   const { nowMs } = api
-  // This is called only if the configuration has `sign_in`.
+  // `settings` is called only if the configuration has `sign_in`.
   const settings = () => config().signIn!
   const providerSettings = createProviderSettings(settings, parts.env ?? process.env)
   const limits = createSignInLimits({ limits: () => config().signIn?.limits ?? noLimits, clockMs })
@@ -101,7 +101,7 @@ export function createSignIn(parts: SignInParts) {
   }
 }
 
-/** Returns a function for the provider's settings. It returns the same object until the configuration changes. */
+/** Makes the function that returns the provider's settings. It returns the same object until a reload. */
 function createProviderSettings(settings: () => SignInSettings, env: NodeJS.ProcessEnv): () => ProviderSettings {
   let made: { of: SignInSettings; settings: ProviderSettings } | undefined
   return () => {

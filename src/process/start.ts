@@ -137,7 +137,10 @@ function refuseUnknown(options: GatewayOptions): void {
   if (mistake) throw new ConfigError([mistake])
 }
 
-/** Reads the configuration. Variables of triwire in the environment are ignored, as they may be for another gateway. */
+/**
+ * Reads the configuration. Some variables of the environment are ignored, because they may be for another program: two
+ * variables of triwire, and those of OpenTelemetry.
+ */
 function readConfig({ config, store, listen = '127.0.0.1:0', adminListen = '127.0.0.1:0' }: GatewayOptions): Config {
   const own = ['TRIWIRE_SEAL_KEY', 'TRIWIRE_STATE_DIR']
   const isForUs = (name: string) => !own.includes(name) && !name.startsWith('OTEL_')

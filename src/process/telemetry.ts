@@ -78,9 +78,9 @@ export async function openTelemetry(
 const everyMs = 60_000
 
 /**
- * Counts bytes that an upstream sent without a request for them (ruling Y14). A broken upstream may do so with each
- * answer, so each upstream gets at most one log line a minute. `before` in a line is the number of events since the
- * last line.
+ * Counts the cases in which an upstream sent bytes without a request (ruling Y14). A broken upstream may send such
+ * bytes after each answer, so it gets at most one log line a minute. `before` in a line is the number of cases since
+ * the last line.
  * @param clockMs a monotonic clock
  */
 export function createUnaskedLog(log: Log['event'], clockMs: () => number) {

@@ -17,7 +17,7 @@ import { originsOf, sayStart, startData } from './say-start.ts'
 export type ServeOptions = ConfigOptions & {
   /** Whether the start prints one line of JSON instead of a text. */
   json?: boolean
-  /** Whether the start prints a link that signs in to the console even if the output is not a terminal. */
+  /** Whether to print a link that signs in to the console, even if the output is not a terminal. */
   link?: boolean | undefined
   /** The number of processes that serve on one port (ruling X7). */
   workers?: number | undefined
@@ -82,9 +82,8 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
 }
 
 /**
- * Reads the configuration for a worker that replaces another one. If a key such as `store` has changed, all workers
- * need a restart. Otherwise the workers would use two stores. So the worker is then started only if no other worker
- * lives.
+ * Reads the configuration again for a worker that replaces a dead one. If a key such as `store` has changed, no worker
+ * starts while others live. Otherwise the workers would use two stores.
  * @returns undefined if no worker may be started
  */
 function readAgain(before: Config, options: ServeOptions, log: Log, isAlone: boolean): Config | undefined {

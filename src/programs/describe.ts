@@ -11,8 +11,7 @@ const keyReads: Record<NonNullable<Settings['code']>['language'], (text: string)
 
 /**
  * Makes the settings of a program. If no key is given, source texts read the key from a variable.
- * @property note a sentence for the person who must write the key in place of its placeholder; undefined if this is not
- * needed
+ * @property note tells the person to write the key in place of its placeholder; undefined if no placeholder is left
  */
 export function settingsOf(program: Program, access: Access, wire: ClientWire): Settings & { note?: string } {
   const settings = program.settings(access, wire)
@@ -63,8 +62,8 @@ export function toData({ files = [], env, commands, steps, code }: Settings) {
 }
 
 /**
- * Returns a sentence about the context window. It says that the window is unknown and which one the program assumes, or
- * that the window comes from a preset. Undefined in all other cases.
+ * Returns a note on the context window, or undefined. There is a note if the window is unknown, so that the program
+ * assumes one. There is also a note if the window comes from a preset.
  * @param isCommand whether the reader can use options of the command line
  */
 export function describeWindow(

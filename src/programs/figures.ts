@@ -4,7 +4,7 @@ import { baseOf } from '../catalog/price-list.ts'
 import type { ModelWire } from '../catalog/wire-names.ts'
 import type { Access, Figures, OfferedModel, Program } from './program.ts'
 
-/** A model's figures, and the source of its context window. A gateway's list lacks windows and limits (spec 2.9). */
+/** A model's figures, and the source of its context window. A gateway's list has no windows or limits (spec 2.9). */
 type SourcedFigures = Figures & { windowFrom?: 'the command' | 'the configuration' | `the preset ${string}` }
 
 /** A model that a program can use, with the facts that decide for which work it is chosen. */
@@ -50,7 +50,7 @@ export type SetupSource = {
   isOperator: boolean
   /** The address at which clients on other machines reach the gateway, if it was given. */
   publicUrl: string | undefined
-  /** Sentences for the person. */
+  /** Remarks that `setup` prints, such as which model it has chosen. */
   notes: string[]
 }
 
@@ -96,8 +96,8 @@ export function chooseModel<M extends Candidate>({ families = [], wires }: Progr
 
 /**
  * Chooses the model for titles and other small work. The first choice is a model of the program's family for such work.
- * The second choice is the cheapest model with a known price. If several models are equally cheap, the large model (the
- * first of the list) is preferred, then a model of the large model's wire.
+ * The second choice is the cheapest model with a known price. If several are equally cheap, the first model of the list
+ * is preferred, then a model of that first model's wire.
  */
 export function chooseSmall<M extends Candidate>({ small }: Program, list: readonly M[]): M {
   const large = list[0]!

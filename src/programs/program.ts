@@ -45,7 +45,7 @@ export type OfferedModel = Figures & {
  * @property small the model for titles and other small work; the main model if no other was named
  * @property models all models that clients can name, for the pickers of programs; the first is the chosen one
  * @property session a random word that differs for each user
- * @property told the text that the program itself provided
+ * @property told the answer of the program to the setup's question (`asks`)
  * @property tokenCommand a command that prints a token, instead of a key, for a program with `runsTokenCommand`
  * @property isSignIn true if a program with `signsIn` signs in on its own and gets no key
  */
@@ -71,8 +71,8 @@ export function promptOf({ contextWindow, outputTokensMax = 0 }: Figures): numbe
  * The header that names the conversation (spec 4.1). Without a name, a model of the messages wire is not asked to cache
  * (ruling T5). A long conversation then costs three times as much.
  *
- * An agent that sends no name gets one name for each user. That is enough, because the text decides what is cached.
- * With one name for all users, all requests would go to the same upstream account.
+ * An agent that sends no name gets one name for each user, because the text decides what is cached. With one name for
+ * all users, all requests would go to the same upstream account.
  */
 export function sessionHeader(program: string, { session }: Access): { 'x-session-id': string } {
   return { 'x-session-id': `${program}-${session}` }
@@ -103,8 +103,8 @@ export type SettingsFile = {
   /** In `json` and `toml` files, settings of the user are kept. An `own` file has only our settings and is replaced. */
   format: 'json' | 'toml' | 'own'
   /**
-   * For each list in the settings: the key that identifies the list's entries. A list is named by its path (`a.b`). An
-   * empty path stands for the whole file.
+   * For each list in the settings: the member by which the entries of the list are identified. The keys are paths of
+   * lists, such as `a.b`. An empty path stands for the whole file.
    */
   lists?: Readonly<Record<string, string>>
   /** Paths of settings that an earlier setup may have written. These settings are removed, unless `text` has them. */

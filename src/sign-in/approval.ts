@@ -13,7 +13,10 @@ type ApprovalParts = {
   settings(): SignInSettings
   tickets: Tickets
   attempts: Attempts
-  /** Opens the books (accounts and sessions) for a person. @param address the address that the audit records */
+  /**
+   * Opens the books (accounts and sessions).
+   * @param address the address of the person's browser, for the audit trail
+   */
   books(address: string): Promise<Books>
   addressOf(request: AdminRequest): string
   /** Counts the invalid codes of each address. */
@@ -35,8 +38,8 @@ const userCodeForm = /^[BCDFGHJKLMNPQRSTVWXZ]{8}$/
 
 /*
  * The pages on which a person allows a program to use the gateway in their name. The program gets a code (RFC 8628), or
- * a redirect on its own machine (RFC 8252). In both cases a page shows who will be signed in, and the person must click
- * in the same browser.
+ * a redirect on its own machine (RFC 8252). Before that, a page shows who will be signed in. The person must click
+ * there, in the browser in which they signed in.
  */
 
 /** Serves `/console/device`: the page for entering a code, and the decisions that forms send. */
@@ -73,7 +76,7 @@ export async function denyProgram(parts: ApprovalParts, request: AdminRequest, p
   await books.decideGrant(purpose.grantId, 'denied')
 }
 
-/** Asks a person who has signed in at the provider for approval. Their identity is stored, sealed, with the grant. */
+/** Asks a person who has signed in at the provider for approval. The grant stores the sealed identity of the person. */
 export async function askPerson(
   parts: ApprovalParts,
   request: AdminRequest,
@@ -142,7 +145,7 @@ export function sayUnpaid({ role }: RuledPerson): string {
   return `Your role (${role}) opens the operators' console, and has no account that pays for requests.`
 }
 
-/** Denies a code. A person who has not signed in cannot approve a code. */
+/** Denies a code for a person who has not signed in. Such a person cannot approve a code. */
 async function denyByCode(parts: ApprovalParts, request: AdminRequest, action: string, typed: string | null) {
   if (action === 'approve') return notePage('form')
   const found = await findByCode(parts, request, typed)
@@ -205,8 +208,8 @@ function isLoopbackUri(text: string): boolean {
 }
 
 /**
- * Returns the source for `form-action` in the content security policy. A source cannot be an IPv6 address (CSP 3
- * §2.3.1).
+ * Returns the source for `form-action` in the content security policy. An IPv6 address is not allowed there (CSP 3
+ * §2.3.1), so only its scheme is returned.
  */
 function targetOf(redirectUri: string): string {
   const { origin, hostname } = new URL(redirectUri)

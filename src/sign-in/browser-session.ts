@@ -63,7 +63,7 @@ async function openOperator(books: Books, person: RuledPerson) {
   return { role, personId: (await books.identifyOperator(person)).personId }
 }
 
-/** Makes a session with a key for an owner, in the same way as for a program. The secret of the key is discarded. */
+/** Signs in the owner of a key through a grant, as a program does. This makes a key, whose secret is discarded. */
 async function openOwner(books: Books, person: RuledPerson, address: string) {
   if (!isPaid(person)) return sayUnpaid(person)
   const verifier = randomText(43)

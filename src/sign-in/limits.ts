@@ -26,7 +26,7 @@ export function createSignInLimits({ limits, clockMs }: LimitParts) {
     return grants().take(ipKey(ip))
   }
 
-  /** Records a counted sign-in by its code, so that `finish` can find it. */
+  /** Keeps the count of a sign-in under the sign-in's code, so that `finish` can take the count back. */
   function begun(code: string, { giveBack }: Extract<WindowPlace, { ok: true }>): void {
     for (const [old, { endsMs }] of unfinished) {
       if (clockMs() < endsMs) break

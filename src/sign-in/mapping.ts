@@ -23,7 +23,7 @@ export type PersonFacts = {
 /** Why no rule matches a person, with a text for them and their administrator. */
 type MappingRefusal = { why: 'no_rule' | 'too_many_groups'; text: string }
 
-/** The first rule that matches, with its number from 1 on; or a refusal. */
+/** The first rule that matches, with its number (the first rule has number 1); or a refusal. */
 type Mapping<Rule extends RuleConditions> = { rule: Rule; number: number } | MappingRefusal
 
 /**

@@ -84,10 +84,7 @@ function refuseForm({ status, code, message }: GatewayError, { record }: SideReq
   return oauthAnswer(status, { error: 'invalid_request', error_description: text }, { connection: 'close' })
 }
 
-/**
- * For each reason why a session ended, the sentence about it. In `triwire token`, the text around the sentence already
- * says that the sign-in has ended, and what to do.
- */
+/** A sentence for each reason why a session ended. `triwire token` shows it in a text that also says what to do. */
 const ends = {
   ended: 'An operator ended it, or you did in the console.',
   signed_out: 'You signed out.',

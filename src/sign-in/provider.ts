@@ -7,9 +7,7 @@ export type PersonIdentity = PersonFacts & {
   issuer: string
   subject: string
   name: string | undefined
-  /**
-   * The source of the groups at the sign-in. If a refresh has no groups, this source shows whether that is a mistake.
-   */
+  /** The source of the groups at the sign-in. If it was the ID token, a refresh without an ID token shows no groups. */
   groupsFrom: 'id_token' | 'userinfo' | undefined
   /** The provider's refresh token. It is never shown or sent to a client. */
   refreshToken: string | undefined
@@ -170,7 +168,7 @@ type OpenProvider = { openid: typeof OpenId; config: OpenId.Configuration; group
 
 /**
  * Makes an identity from the claims of the ID token. The userinfo endpoint supplies the facts that the token lacks.
- * @param before the source of the groups at the sign-in
+ * @param before the source of the groups at the sign-in; set only for a refresh
  */
 async function identify(
   { openid, config, groupsClaim }: OpenProvider,

@@ -127,7 +127,10 @@ const warnings = {
   loopback: html`<p><strong>Only continue if you began this yourself</strong>, on this machine. A person who sends you a link to this page wants to use the gateway in your name.</p>`,
 }
 
-/** Makes the first page for a code, which shows the request. Then the person signs in and sees the second page. */
+/**
+ * Makes the first page of a sign-in by code. It shows the request and the code. After the sign-in, the person sees the
+ * second page (see `approvePage`).
+ */
 export function askPage(waiting: Waiting, nowMs: number, providerOrigin: string | undefined): ApiAnswer {
   const code = waiting.code ?? ''
   const body = html`<p>A program asks to use this gateway in your name. It shows this code:</p>

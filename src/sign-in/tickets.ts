@@ -29,8 +29,8 @@ export function createTickets(sealKey: Uint8Array, nowMs: () => number) {
   }
 
   /**
-   * Opens a ticket. @returns the value; undefined if we did not make the ticket, or it was changed, is of another kind
-   * or has expired
+   * Opens a ticket. @returns the value; undefined if the ticket has expired, is of another kind, or is not exactly as
+   * we made it
    */
   function open<T>(kind: string, ticket: string | undefined | null): T | undefined {
     const bytes = Buffer.from(ticket ?? '', 'base64url')

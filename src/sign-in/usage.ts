@@ -12,7 +12,7 @@ import type { Budget } from '../accounts/budget.ts'
  */
 type CappedUse = { limitNanos: bigint; spentNanos: bigint; per: Budget['per']; resetsMs: number | undefined }
 
-/** Spending without a limit, for the current day, week and month. */
+/** The amounts that were spent in the current day, week and month, if no limit applies. */
 type FreeUse = { dayNanos: bigint; weekNanos: bigint; monthNanos: bigint }
 
 const groups = { day: 'daily', week: 'weekly', month: 'monthly' } as const

@@ -14,8 +14,8 @@ const anyTool = /\b(?:call|use|run|invoke)\s+(?:the|a|your)\s+tool\b/i
 const everyTool = /\b(?:call|use|run|invoke)\s+(?:the|all|your|all the)\s+tools\b/i
 
 /**
- * Returns the calls that a model would make: the forced one, or those that the user's last text requests. Such texts
- * are "call get_weather" or "use the tool". A JSON object after a name becomes the arguments, unchanged.
+ * Returns the calls that a model would make. They call the forced tool, or the tools that the user's last text requests
+ * ("call get_weather", "use the tool"). A JSON object after a tool's name becomes the arguments, unchanged.
  */
 export function findAskedCalls(prompt: Prompt, userText: string): AskedCall[] {
   if (prompt.choice.mode === 'none' || prompt.tools.length === 0) return []

@@ -2,9 +2,9 @@ import { asObject } from '../bytes/json.ts'
 import { rejectField } from './prompt.ts'
 
 /*
- * Functions that check values, and rules that several wires share. Most return the checked value. `null` in an optional
- * field counts as absent, as it does at the vendors. Rules that differ in details, such as lengths or the place of an
- * error, are in the folders of the wires.
+ * Functions that check values, and rules that several wires share. Most functions return the checked value. `null` in
+ * an optional field counts as absent, as it does at the vendors. Rules in which wires differ, such as lengths, are in
+ * the folders of the wires.
  */
 
 export type SimulatorJson = Record<string, unknown>

@@ -17,9 +17,9 @@ export type Outlet = {
 }
 
 /**
- * Writes the frames of a stream with the step's delays, cuts, bytes per write and line ends. Waits while the client
- * does not read, and returns when the client has left.
- * @param fail makes the frames of `cut.how: error`; it gets the number of frames sent before
+ * Writes the frames of a stream with the delays, cuts and line ends of the step. Waits while the client does not read,
+ * and returns when the client has left.
+ * @param fail makes the frames after a cut with `how: error`; its argument is the number of frames sent before
  * @param isFramed whether each event is sent in a frame of Amazon's event stream
  */
 export async function playFrames(

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Prompt, Segment, SimulatorWire, UsageCounts } from './prompt.ts'
 import { countTokens } from './tokens.ts'
 
-/** How long a prefix is kept after its last use, in ms, by the kind of mark. */
+/** How long a prefix is cached after its last use, in ms, for each of the lifetimes that a request can ask for. */
 type Lives = Readonly<Record<'5m' | '1h', number>>
 
 /** The behaviour of a vendor's prompt cache. Lengths are in tokens. */
@@ -13,7 +13,10 @@ type VendorCache = {
   least: number
   /** The number of tokens that are read from the cache is rounded down to a multiple of this. */
   step: number
-  /** A cached prefix may end at a mark of the request, or up to this many segments before the mark. */
+  /**
+   * A cached prefix may end at a cache mark of the request, or up to this many segments (parts of the prompt) before
+   * the mark.
+   */
   lookBack: number
   livesMs: Lives
 }
@@ -125,7 +128,7 @@ export function tokensOf({ text, extraTokens = 0 }: Segment): number {
   return countTokens(text) + extraTokens + segmentOverheadTokens
 }
 
-/** The end of a segment: a hash of the prompt up to it, and the number of tokens before it. */
+/** The end of a segment, with the hash and the token count of the prompt from its beginning to this end. */
 type Border = { hash: string; tokens: number }
 
 function bordersOf(prompt: Prompt, scope: string): Border[] {

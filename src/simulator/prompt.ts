@@ -92,7 +92,7 @@ export type WireFormat = {
   path: string
   idPrefix: string
   requestIdHeader: string
-  /** @throws Rejection with the vendor's status and code */
+  /** Checks a request as the vendor does. @throws Rejection with the vendor's status and code */
   check(body: Record<string, unknown>): void
   read(body: Record<string, unknown>): Prompt
   writeJson(reply: SimulatedReply, head: ReplyHead): Record<string, unknown>

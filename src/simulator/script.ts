@@ -79,7 +79,7 @@ const plainStep = z.strictObject({
 })
 
 const step = plainStep.extend({
-  /** Steps that are each used once before this step, for temporary failures. */
+  /** Steps that are used once each before this step, for example to simulate a temporary error. */
   first: z.array(plainStep).min(1).optional(),
 })
 
@@ -137,8 +137,8 @@ function parseYaml<Out>(text: string, schema: z.ZodType<Out>): Out {
   throw new ScriptError(explain(result.error.issues, lineOf))
 
   function lineOf(path: PropertyKey[]): number | undefined {
-    // A mistake is reported at the line of its key, which the parent node has. A list item has no key, so its own line
-    // is used.
+    // A mistake is reported at the line of its key. The parent node has the key. A list item has no key, so its own
+    // line is used.
     const parent = path.length > 1 ? document.getIn(path.slice(0, -1), true) : document.contents
     const name = String(path.at(-1))
     const items = (parent as { items?: { key?: { value?: unknown; range?: number[] } }[] } | undefined)?.items
@@ -185,8 +185,8 @@ function deepest(issue: Issue, above: PropertyKey[]): { path: PropertyKey[]; mes
 type Directive = { key: keyof ScriptStep; inner?: string; read: (text: string) => unknown }
 
 /**
- * The settings that may follow a `?` in a model name. Each setting sets a key of the script, or the member `inner` of
- * the key's value.
+ * The settings that may follow a `?` in a model name. A setting sets the value of `key` in the script. With `inner`, it
+ * sets only that member of the value.
  */
 const directives: Record<string, Directive> = {
   status: { key: 'status', read: Number },
@@ -212,9 +212,9 @@ const directives: Record<string, Directive> = {
 }
 
 /**
- * Selects the step for a model name. `script:NAME`, or the name of a script, selects that script; `sim` and any other
- * name select the default. Directives after a `?` override the script. In a script, a turn overrides top-level keys,
- * and `by_wire` overrides both. While `first` has unused steps, the next of these steps is used instead.
+ * Selects the step for a model name. `script:NAME`, or the name of a script, selects that script. Any other name, such
+ * as `sim`, selects the default. Unused steps of `first` come before the script's own keys. A turn overrides top-level
+ * keys, and `by_wire` overrides both. Directives after a `?` override the step.
  * @throws Rejection 404 for an unknown `script:`, 400 for an invalid directive
  */
 export function selectStep(
@@ -232,7 +232,9 @@ export function selectStep(
   return mark < 0 ? step : withDirectives(step, model.slice(mark + 1))
 }
 
-/** The number of used steps of each list `first`. If a script replaces another script, its list begins at step 0. */
+/**
+ * How many steps of each list `first` were used. If a script is replaced, the list of the new script begins at step 0.
+ */
 const taken = new WeakMap<readonly ScriptStep[], number>()
 
 function takeNext(first: readonly ScriptStep[]): ScriptStep | undefined {

@@ -1,4 +1,7 @@
-/** A token is white space, one to eight Latin letters or digits, or one other character. The last two may follow a space. */
+/**
+ * A token is white space, a group of one to eight Latin letters or digits, or one other character. One space before a
+ * group or another character belongs to the same token.
+ */
 const token = /\s?[A-Za-z0-9_\u00c0-\u024f]{1,8}|\s?[^\sA-Za-z0-9_\u00c0-\u024f]|\s+/gu
 
 /** Splits a text into the simulator's tokens. For English text their number is close to that of a real tokenizer. */

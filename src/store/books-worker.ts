@@ -18,7 +18,7 @@ let opened: Promise<BookStore & { close(): unknown }> | undefined
  * would read the file again.
  */
 const cacheKb = 16_000
-/** The time of the last call by the caller's clock, which is not the system's clock in a test. */
+/** When the last call was made, by the caller's clock. In a test this is not the system's clock. */
 let askedMs = 0
 
 port.on('message', async (asked: BooksCall | 'close') => {

@@ -18,7 +18,7 @@ type OpenBooksOptions = {
   create?: boolean
   /** Set for work while no server runs. This locks a store in a file, and gives statements of a database more time. */
   isAlone?: boolean
-  /** Receives messages about the store, such as that it was moved, is an incomplete copy, or was just upgraded. */
+  /** Receives messages about the store, for example that it was just upgraded, or was moved to another place. */
   note?: ((text: string) => void) | undefined
 }
 

@@ -9,8 +9,8 @@ export type OpenStoreOptions = ServingOptions & {
   /** The folder of the spool and the lock, for a store that is not a file. */
   stateDir: string
   /**
-   * Spools below this folder that no server uses are posted at the start too (ruling X13). A spool has debits that are
-   * not posted yet. Default: `stateDir`.
+   * The folder with the spools to post at the start (ruling X13). A spool has debits that are not posted yet. Spools
+   * that a server uses are left alone. Default: `stateDir`.
    */
   spoolsDir?: string | undefined
   /** Returns the facts that this server reports to other servers of the same store. */
@@ -71,7 +71,7 @@ export async function startMistake({
 }
 
 /**
- * Reads accounts of a store and writes nothing, even if no server serves it. Undefined for an older or missing store.
+ * Reads accounts of a store, and writes nothing to it. Undefined for an older or missing store.
  * @throws the error of a database that does not answer
  */
 export async function lookAtAccounts<T>(store: StorePlace, look: AccountLook<T>): Promise<T | undefined> {

@@ -31,7 +31,7 @@ class Cells<Cell> {
   readonly #together: readonly [string, string, string]
   #count = 0
 
-  /** @param labels the number of the family's labels; in the shared series, the values after this number are empty */
+  /** @param labels the number of the family's labels. In the shared series, the values of unused labels are empty */
   constructor(labels: number, make: () => Cell) {
     this.#make = make
     const standIn = (at: number) => (at < labels ? together : '')

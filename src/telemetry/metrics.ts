@@ -93,8 +93,8 @@ function tryTo(look: () => number | undefined): number | undefined {
 /** The time between two measurements of the event loop, in ms. */
 const resolutionMs = 20
 /**
- * The period of two histograms, in ms. After a period, the older histogram is emptied and becomes the younger. The
- * other histogram is then read, so the figures always cover the last 30 to 60 s.
+ * After each period of this length, in ms, the older of the two histograms is emptied. The other histogram is then the
+ * older one. Only the older one is read, so its figures always cover the last 30 to 60 s.
  */
 const turnMs = 30_000
 
@@ -144,7 +144,7 @@ function lagOf(nanos: number): number {
 /** Metrics of requests. Each request is counted when it ends. */
 type RequestFigures = { note(record: CallRecord): void; families: readonly Family[] }
 
-/** Counts requests from their records. Running requests and stream events therefore cost nothing. */
+/** Counts requests when their records are complete. So counting costs nothing while requests run. */
 function createRequestFigures(): RequestFigures {
   const requests = new Counter(families.requests)
   const refusals = new Counter(families.refusals)

@@ -1,7 +1,7 @@
-/** The most conversations that are remembered. The one that was idle for longest is forgotten first (reliability §3). */
+/** The most conversations that are remembered. The longest idle conversation is forgotten first (reliability §3). */
 const conversationsMax = 100_000
 
-/** After this many answers in a row that do not come from its account, a conversation moves to another account. */
+/** A conversation moves to another account after this many answers in a row from accounts other than its own. */
 const missesMax = 3
 
 /** The number of slow first bytes in a row after which a conversation may leave its slow account (ruling Y25). */

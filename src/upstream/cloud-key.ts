@@ -10,7 +10,7 @@ import type { CloudToken, SourceAround } from './clouds/sources.ts'
 import type { DialRoute } from './dial.ts'
 import type { CloudCredential, CredentialState, KeyReport, LiveKey } from './live-key.ts'
 
-/** The longest time for a renewal, and the shortest and longest wait after failures. The wait grows. All in ms. */
+/** The time limit of a renewal. After failures, the waits grow from `retryMs` to `retryMaxMs`. All in ms. */
 const takeMaxMs = 30_000
 const retryMs = 5_000
 const retryMaxMs = 60_000
@@ -65,8 +65,8 @@ export class CloudKey implements LiveKey, CloudCredential {
   #trouble: string | undefined
   #running: AbortController | undefined
   /**
-   * Whether the provider refused the credential. If so, a different credential counts as a new key for the account's
-   * health.
+   * Whether the provider refused the credential. If the next credential differs, the account's health is then judged
+   * anew.
    */
   #isRefused = false
   #aheadMs: number | undefined
@@ -197,8 +197,8 @@ export class CloudKey implements LiveKey, CloudCredential {
     const nowMs = this.#parts.clockMs()
     const isFirst = this.#token === undefined
     const isSame = !isFirst && wordsOf(token).join() === wordsOf(this.#token).join()
-    // A new version means that the account's health is judged anew. That is right for another identity of the
-    // credential. The secret alone changes every hour, which says nothing about health.
+    // With a new version, the account's health is judged anew. A new secret of the same identity keeps the version,
+    // because secrets change every hour. If the old secret was refused, a new secret gets a new version.
     if (isFirst || token.identity !== this.#token?.identity || (this.#isRefused && !isSame)) this.#version++
     this.#isRefused = false
     this.#failures = 0

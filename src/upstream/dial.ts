@@ -28,7 +28,7 @@ type Trust = {
   isPinned?: boolean
 }
 
-/** How an origin is reached. */
+/** The proxy and the trusted certificates for connections to an origin. */
 export type DialRoute = Trust & {
   /** `http:` or `https:`, with user and password if the proxy wants them. */
   proxy?: URL | undefined
@@ -195,7 +195,10 @@ function askTunnel(socket: Socket, head: string, settle: (error: Error | undefin
     }
   }
 
-  /** @returns whether the tunnel is open. Bytes after the head mean no, because in TLS the client speaks first. */
+  /**
+   * @returns whether the tunnel is open. It is not open if bytes follow the head, because in TLS the client speaks
+   *   first.
+   */
   function judge(answer: ResponseHead | undefined): boolean {
     const { status = 0 } = answer ?? {}
     if (status >= 200 && status < 300 && text === '') {

@@ -1,4 +1,7 @@
-/** The two forms of an answer. Their times are kept apart, because the first byte of a JSON answer comes when it is complete. */
+/**
+ * The two forms of an answer. Their times are kept apart, because the first byte of a JSON answer comes when it is
+ * complete.
+ */
 export type AnswerForm = 'stream' | 'json'
 
 const forms = ['stream', 'json'] as const satisfies readonly AnswerForm[]
@@ -8,17 +11,20 @@ const timesMax = 50
 /** Times older than this, in ms, do not count. So an account that was not used for a while is judged anew. */
 const timesAgeMs = 300_000
 /**
- * The number of answers that are needed to compute a usual time: of an account, and of its pool. With fewer answers,
- * all of them could include the time to connect.
+ * A usual time is computed only from at least this many answers of the account, or of its pool. Fewer answers could all
+ * include the time to connect.
  */
 const [ownMin, poolMin] = [3, 20]
 
-/** A request hangs if it waits longer than this, in ms, and longer than four times the usual time of the pool. */
+/**
+ * A request hangs if its first byte takes longer than this, in ms, and longer than `hangFactor` times the usual time.
+ * The usual time is that of all accounts of the model.
+ */
 const hangFloorMs: Record<AnswerForm, number> = { stream: 10_000, json: 60_000 }
 const hangFactor = 4
 /** If this many requests to an account hang, the account is on trial. Requests then try it one at a time. */
 const hangsMin = 2
-/** The time after which another request may try an account on trial, in ms. */
+/** The shortest time between two requests that try an account on trial, in ms. */
 const trialMs = 30_000
 
 /**
@@ -79,8 +85,8 @@ export class Usual {
 }
 
 /**
- * Measures how long one account lets requests for one model wait for their first byte. Two requests that hang put the
- * account on trial. Then it gets one request at a time, until such a request gets its first byte (ruling Y25).
+ * Measures how long requests to one account for one model wait for their first byte. If two requests hang, the account
+ * is on trial. It then gets one request at a time, until such a request gets its first byte (ruling Y25).
  */
 export class FirstBytes {
   /** The account's usual time to first byte, in ms, for each form of answer. `Usual` keeps these times up to date. */
@@ -179,7 +185,7 @@ export class FirstBytes {
     this.#triedMs = undefined
   }
 
-  /** Ends every trial. Requests that hang now are not counted later. */
+  /** Ends all trials, and forgets the requests that hang. */
   clear(): void {
     this.#trials.clear()
     this.#triedMs = undefined
@@ -190,7 +196,7 @@ export class FirstBytes {
   }
 
   /**
-   * Updates the usual time to first byte of a form (`usualMs`). @returns the times of this form that are recent enough
+   * Updates `usualMs`, the usual time to first byte, for one form of answers. @returns the recent times of this form
    */
   readUsual(form: AnswerForm): number[] {
     const oldestMs = this.#clockMs() - timesAgeMs
@@ -199,7 +205,10 @@ export class FirstBytes {
     return times
   }
 
-  /** Adds at most `hangsMin` requests. Requests that hung until they ended come first, then requests that hang now. */
+  /**
+   * Extends the list `hanging` by at most `hangsMin` requests: first requests that hung until they ended, then running
+   * requests that hang now.
+   */
   #addHanging(hanging: Wait[], form: AnswerForm, usual: Usual): void {
     const most = hanging.length + hangsMin
     hanging.push(...this.#ended[form])

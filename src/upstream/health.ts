@@ -15,13 +15,15 @@ const cooldownMaxMs = 300_000
 /** The number of failures in a row after which even a temporary failure gives the account a cooldown (ruling U1). */
 const repeatedFrom = 3
 
-/** The longest time that a trial request after a cooldown keeps other requests away, in ms. */
+/**
+ * While a request tries an account after a cooldown, others avoid the account. This is the longest such time, in ms.
+ */
 const trialMaxMs = 30_000
 
 /** The cause that the log shows for a trial which began because requests hang (ruling Y25). */
 export const hangingCause = 'upstream_hangs'
 
-/** A reported cooldown that ends at most this many ms after ours is ignored, since it is our own, sent back to us. */
+/** A reported cooldown is ignored if it ends at most this many ms after ours. It may be our own, sent back to us. */
 const echoMs = 1_000
 
 /** The length and the reason of a cooldown. */
@@ -185,7 +187,7 @@ export class Health {
     return true
   }
 
-  /** Cools the account because another replica cools it. The longer of the two waits counts. */
+  /** Cools the account because another replica cools it. If the account is cooling already, the longer wait counts. */
   hear({ forMs, cause, tell }: Omit<Cooling, 'cool'>): void {
     const leftMs = this.#untilMs === undefined ? 0 : this.#untilMs - this.#clockMs()
     if (forMs <= Math.max(0, leftMs) + (leftMs > 0 ? echoMs : 0)) return
@@ -212,7 +214,7 @@ export class Health {
   }
 }
 
-/** One request at an account, from `enter` until its end is reported. */
+/** One request at an account, from `enter` until the result of the request is reported. */
 export type Visit = { readonly era: number; readonly isTrial: boolean }
 
 /**

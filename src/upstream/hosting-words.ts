@@ -10,7 +10,7 @@ const fixedWords = new WeakMap<Config['catalog'], WeakMap<Upstream, readonly str
 
 /**
  * Lists the words of the configuration that no client may read (ruling U11). They are the upstream's keys, header
- * values, hosts, paths and proxy. They are also its names for models, unless clients know the model by the same name.
+ * values, hosts, paths and proxy. The upstream's names of models are listed too, except names that clients also use.
  * Only a key can be in the list twice.
  */
 export function hostingWords(
@@ -37,8 +37,8 @@ function findFixed({ models, entries }: Config['catalog'], upstream: Upstream): 
 const isLong = ({ length }: string) => length >= charactersMin
 
 /**
- * Returns the host of a URL. Also returns the first label of the host, unless this label is an ordinary word. Local
- * machines are known by this label alone.
+ * Returns the host of a URL, and the first label of the host unless the label is an ordinary word. Local machines are
+ * known by this label alone.
  */
 function hostsOf(url: string): string[] {
   const host = new URL(url).hostname.replace(/^\[|\]$/g, '')

@@ -61,16 +61,15 @@ export class HttpWay implements ConnectionHost {
   readonly #fixedLines: string
   readonly #openSocket: Dial
   readonly #open = new Set<WayConnection>()
-  /** Idle connections. Each rests after an answer. The connection whose rest ends first is used first (Y14). */
+  /** Idle connections, sorted by the end of their pause after an answer (Y14). The first one is used first. */
   #idle: WayConnection[] = []
   readonly #dialing = new Set<Dialing>()
   #sweeps: NodeJS.Timeout | undefined
   /** The number of requests that are sent at the end of this turn of the event loop. */
   #leaving = 0
   /**
-   * `#turn` and `#turnMs` are the number and time of the last turn of the event loop in which requests were sent here.
-   * `#readToMs` is the time of the turn before it in which requests were sent. All bytes that had arrived by
-   * `#readToMs` have been read.
+   * `#turn` and `#turnMs` are the number and time of the newest turn of the event loop that sent requests here.
+   * `#readToMs` is the time of the turn before it that did so. Bytes that had arrived at `#readToMs` have been read.
    */
   #turn = 0
   #turnMs = Number.NEGATIVE_INFINITY
@@ -117,7 +116,8 @@ export class HttpWay implements ConnectionHost {
       if (this.#isClosed) throw cut()
       const idle = flight.isOver || isFresh ? undefined : this.#takeIdle()
       if (idle) idle.fly(flight, head, body)
-      // A rested connection may still have unread bytes. The request waits one turn for these bytes, but only once.
+      // An idle connection may still have unread bytes, so it is not used at once. The request waits one turn, but only
+      // once.
       else if (!isFresh && waits && this.#hasRested(this.#turnMs)) {
         this.#leaving++
         leaveLater({ ...departure, waits: false })
@@ -245,8 +245,8 @@ let departures: Departure[] = []
 let turns = 0
 
 /**
- * Queues a request. The requests of one turn of the event loop are sent together, after its other work. Each write
- * wakes the receiver. With other work between the writes, these wake-ups would be a third of the cost of sending.
+ * Queues a request. All requests of one turn of the event loop are sent together, after its other work. Each write
+ * wakes the receiver. If there were other work between the writes, this would be a third of the cost of sending.
  */
 function leaveLater(departure: Departure): void {
   if (departures.push(departure) === 1) setImmediate(leaveAll)
@@ -308,9 +308,8 @@ function linesOf(headers: readonly string[]): string | undefined {
 
 /**
  * Creates the connections of one configuration; none is opened yet. They use our own HTTP/1.1 client, directly or
- * through a proxy (docs/decisions/0059-own-client.md). Redirects are not followed. If an upstream compresses an answer
- * although no request asks for that, the answer is decompressed (ruling Y1). The listener of a request enforces the
- * deadlines, because it sees every byte and has the clock.
+ * through a proxy (docs/decisions/0059-own-client.md). Redirects are not followed. Compressed answers are decompressed
+ * (ruling Y1). Deadlines are enforced by the listener of each request.
  * @param watch receives reports; its `clockMs`, if given, replaces the clock of the process
  */
 export function createUpstreams(

@@ -13,10 +13,10 @@ const lingerMs = 1_000
 export type CommandEnd = ({ text: string } | { why: string }) & { said?: string }
 
 /**
- * Runs a program without a shell and returns its output. The program gets its own process group. So children that keep
- * its output open are ended too, by `stop` or soon after the program ends. The error output may hold secrets, so it is
- * read only on request.
+ * Runs a program without a shell and returns its output. The program has its own process group. Children that keep its
+ * output open are ended by `stop`, or soon after the program ends.
  * @param onEnd called once, unless the command was stopped
+ * @param isHeard whether to read the error output, which may hold secrets
  * @param env variables that the program gets in addition to the environment of the gateway
  */
 export function runCommand(

@@ -13,7 +13,9 @@ const commandMaxMs = 30_000
 const retryMs = 5_000
 const retryMaxMs = 60_000
 
-/** The most retired keys to remember for running requests. Reloads retire fewer keys than this during one request. */
+/**
+ * The most retired keys to remember for running requests. While one request runs, reloads retire fewer keys than this.
+ */
 const retiredMax = 1_000
 
 export type Keyring = ReturnType<typeof createKeyring>
@@ -46,9 +48,12 @@ export function createKeyring(
       const key = id === undefined ? undefined : (renewed.get(id) ?? retired.get(id))
       return key ?? fixedKey(account)
     },
-    /** Watches the key sources of these upstreams, and no others. Takes the keys that the configuration has read. */
+    /**
+     * Watches the key sources of these upstreams, and no others. Renewed keys get the values that the new configuration
+     * has.
+     */
     adopt: (upstreams: Iterable<Upstream>): void => retireOthers(readAll(upstreams)),
-    /** Watches only the keys of these upstreams from now on. Known values stay. Commands for other upstreams end. */
+    /** Watches only the keys of these upstreams from now on. Commands for other upstreams end. */
     keep: (upstreams: Iterable<Upstream>): void => retireOthers(findAll(upstreams).map(({ key }) => key)),
     /** Starts to read the keys of upstreams. @returns when each of their commands has ended, successfully or not */
     async prepare(upstreams: Iterable<Upstream>): Promise<void> {
@@ -126,7 +131,7 @@ export function sourceOf(renewal: KeyRenewal): string {
   return JSON.stringify('file' in renewal ? { file: renewal.file } : { command: renewal.command })
 }
 
-/** Returns a key that is in the configuration itself. Keys from a file, a command or a cloud have no value here. */
+/** Finds the key that the configuration itself contains. A key from a file, a command or a cloud has no value here. */
 export const fixedKey: KeyFinder = ({ key, renewal }) => new FixedKey(renewal ? undefined : key)
 
 class FixedKey implements LiveKey {
@@ -187,7 +192,7 @@ abstract class RenewedKey implements LiveKey {
     return [this.#value, this.#before].filter((key) => key !== undefined)
   }
 
-  /** Takes the value that the configuration has read, if it has one. */
+  /** Uses the configuration's value of the key, unless this value is empty. */
   take(key: Secret): void {
     const value = key.reveal()
     if (value) this.#set(value)
@@ -251,7 +256,7 @@ class FileKey extends RenewedKey {
   override take(key: Secret): void {
     const { version } = this
     super.take(key)
-    // The configuration may have read an older content of the file than the last check did, so the file is read again.
+    // The configuration was perhaps read before the last change of the file. So the file is read again.
     if (this.version !== version) this.doubt()
   }
 

@@ -25,15 +25,14 @@ export interface CloudCredential {
   /** Whether a renewal is under way. */
   readonly isRenewing: boolean
   /**
-   * Fetches a new credential, because the provider refused this one. The refusal said that the credential has expired,
-   * or that its signature has a wrong time. If the provider's date shows that our clock is wrong, only the clock is
-   * corrected.
+   * Call this if the provider refused the credential as expired, or its signature for a wrong time. Fetches a new
+   * credential. If the provider's date shows that our clock is wrong, only the clock is corrected.
    * @param date the date of the provider's answer
    */
   renew(date: string | undefined): void
   /**
-   * Asks the provider for the identity of the credential.
-   * @returns the answered identity; if the provider does not answer, the identity that is known from before
+   * Asks the provider which identity the credential has.
+   * @returns the answer; if no answer comes, the last known identity
    */
   identify(): Promise<string>
 }

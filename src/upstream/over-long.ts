@@ -12,8 +12,8 @@ const unnumbered = "The prompt exceeds this model's maximum context length."
 type Wording = {
   pattern: RegExp
   /**
-   * Patterns for numbers outside the match of `pattern`. `before` searches the text before the match, and its number is
-   * the first argument of `say`. `behind` searches the text after the match, and its number is the last argument.
+   * Patterns for numbers beside the match of `pattern`. `before` is for the text before the match, and finds the first
+   * argument of `say`. `behind` is for the text after the match, and finds the last argument.
    */
   before?: RegExp
   behind?: RegExp

@@ -8,20 +8,20 @@ import { sourceOf } from './keyring.ts'
 import { Widths } from './widths.ts'
 
 /**
- * The trouble at a place (one account's service of one model), as another replica reported it.
- * @property by the name of the replica, in words for operators
+ * A cooldown that another replica reported for a place (one account as it serves one model).
+ * @property by the name of the replica, as operators see it
  * @property waitMs the time until the place is used again; undefined if an operator has disabled the place
  */
 export type Heard = { by: string; cause: string; waitMs: number | undefined }
 
-/** The text that replicas send each other as the cause of a cooldown, if an operator has disabled the place. */
+/** The cause of a cooldown, as replicas send it to each other, if an operator has disabled the account. */
 const disabled = 'disabled'
 
 export type PoolMemory = ReturnType<typeof createPoolMemory>
 
 /**
- * Facts about accounts, upstreams and conversations that outlive one configuration (U14). A place is one upstream
- * account as it serves one model; `placeOf` makes its name.
+ * Facts about accounts, upstreams and conversations that outlive one configuration (U14). A place is one model at one
+ * upstream account; `placeOf` makes its name.
  * @param clockMs monotonic. @param random in [0, 1)
  */
 export function createPoolMemory(clockMs: () => number, random: () => number = Math.random) {
@@ -29,7 +29,7 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
   const budgets = new Map<string, RetryBudget>()
   const groups = new Map<string, readonly string[]>()
   /**
-   * Cooldowns that were reported for places in no group of this process. A cooldown is applied when its place joins a
+   * Reported cooldowns of places that are in no group of this process. A cooldown is applied when its place joins a
    * group.
    */
   const heard = new Map<string, { cooldown: Cooldown; untilMs: number }>()
@@ -100,7 +100,7 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
     },
   }
 
-  /** Applies an operator's command about a place, in all replicas of the store. A retry does not enable a disabled place. */
+  /** Applies an operator's command about a place, in all replicas. `retry` does not enable a disabled place. */
   function steer(steering: Steering, place: string): void {
     if (steering === 'retry' && healths.get(place)?.state === 'disabled') return
     lift(place, steering)
@@ -109,8 +109,8 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
   }
 
   /**
-   * Applies an operator's command that another replica reported about a place. The command concerns this place's model
-   * and account, whatever the key. So it also applies to places that get another key later.
+   * Applies an operator's command that another replica reported. The command concerns the account and the model of the
+   * place, whatever the key. So places that get another key later follow the command too.
    */
   function noteWish(place: string, isDisabled: boolean): void {
     const service = serviceOf(place)
@@ -122,7 +122,7 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
     }
   }
 
-  /** Counts a cooldown of a place. Also counts a place that is put on trial because its requests hang. */
+  /** Counts a cooldown of a place (an account that serves a model), or a trial that begins because requests hang. */
   function countCooldown(place: string, cause: string): void {
     const causes = findOrMake(cooldowns, serviceOf(place)?.upstream ?? '', () => new Map<string, number>())
     causes.set(cause, (causes.get(cause) ?? 0) + 1)
@@ -169,9 +169,9 @@ function findOrMake<Value>(map: Map<string, Value>, key: string, make: () => Val
 }
 
 /**
- * Returns a name for an account's service of a model. The name stays the same when the configuration is reloaded. It
- * contains the upstream, address, account, key, and the upstream's name for the model. Only a digest of the key is
- * kept. A key that is renewed is identified by its source.
+ * Returns the name of a place, which is one account that serves a model. The name stays the same when the configuration
+ * is reloaded. It contains model, upstream, address, account, the upstream's name for the model, and a digest of the
+ * key. For a key that is renewed, the digest is that of its source.
  */
 export function placeOf(model: Model, upstream: Upstream, route: Route, account: UpstreamAccount | undefined): string {
   const { key: secret, renewal } = account ?? {}
@@ -199,10 +199,10 @@ const shareOfTraffic = 0.1
 const alwaysAllowed = 10
 
 /**
- * Limits the retries to an upstream to a tenth of its requests in a minute. Otherwise a failing upstream would get
- * twice the load (ruling U1). A retry that is answered does not count. So a healthy backup can serve all requests that
- * failed at the first upstream. The minute slides: if a third of the previous window lies within the last minute, a
- * third of that window's requests counts.
+ * Limits the retries at an upstream to a tenth of its requests in the last minute. Otherwise a failing upstream would
+ * get twice the load (ruling U1). Answered retries do not count, so a healthy backup can serve all requests that failed
+ * at the first upstream. Requests are counted in windows of one minute. The previous window counts only by the part of
+ * it that lies within the last minute.
  */
 export class RetryBudget {
   readonly #clockMs: () => number
@@ -277,7 +277,8 @@ export class Wishes {
 
   say(isDisabled: boolean, meant: Meant): void {
     const older = this.#said.filter((one) => !covers(meant, one.meant))
-    // A command to enable is remembered only if an older command has disabled some of the same accounts.
+    // A command to enable is kept only if an older command has disabled some of its accounts. Otherwise it has no
+    // effect.
     const isNeeded = isDisabled || older.some((one) => one.isDisabled && overlap(one.meant, meant))
     this.#said = isNeeded ? [...older, { isDisabled, meant }].slice(-wishesMax) : older
   }
@@ -287,7 +288,9 @@ export class Wishes {
   }
 }
 
-/** Whether the command `meant` applies to a service, or to all services to which another command applies. */
+/**
+ * Whether the command `meant` applies to everything that `other` names: a service, or the services of another command.
+ */
 export function covers(meant: Meant, other: Meant | Service): boolean {
   const { upstream, account, model } = meant
   return (

@@ -34,8 +34,8 @@ export type Search = {
    */
   sealed?: string | undefined
   /**
-   * Digests that similar requests share (ruling Y24). They are set if a request has no key and its model has several
-   * accounts.
+   * Digests that similar requests share (ruling Y24). They are set if the request has no conversation key and its model
+   * has several accounts.
    */
   likeness?: Likeness | undefined
   /**
@@ -71,7 +71,7 @@ export type ChoiceReason =
   | 'hashed'
   /** The request names no conversation. The account is one of the accounts that get similar requests (ruling Y24). */
   | 'alike'
-  /** The usual account was passed over. It was tried already, is disabled, cooling, on trial, or has become slow. */
+  /** The request names no conversation, and the model compares no requests. The account was chosen at random. */
   | 'spread'
   /** The usual account has failed for this request, is disabled, cooling or on trial, or has become slow. */
   | 'diverted'
@@ -142,17 +142,14 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
   const placesByModel = new Map<Model, readonly RankedTarget[]>()
   const placesByTarget = new Map<Target, RankedTarget>()
   return {
-    /**
-     * Chooses the target of the next attempt; undefined if no target is left. A changed key ends its account's
-     * cooldown.
-     */
+    /** Chooses the target of the next attempt; undefined if no target is left. */
     choose(model: Model, search: Search): ChosenTarget | undefined {
       const places = servedBy(placesOf(model), search.customer)
       if (places.length === 1) return chooseOnly(places[0]!, search)
       const conversation = recall(memory, model, search)
       if (conversation?.isNamed === false && search.likeness?.isSmall === false)
         search.width ??= memory.widths.count(model, search.likeness, firstOn(places))
-      // A second request goes to a place on trial only if that request has tried all accounts in use (ruling Y25).
+      // A second request is sent to an account on trial only if this request has tried all ready accounts (ruling Y25).
       return (
         chooseAmong(memory, places, search, conversation, false) ??
         (places.some((place) => isSound(place, search.form ?? 'json') && !search.tried.includes(place.target))
@@ -199,14 +196,14 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
         return found.map((place) => rowOf(memory, model, place))
       })
     },
-    /** Puts this configuration in force. Accounts and upstreams that it does not have are forgotten. */
+    /** Forgets what is remembered of accounts and upstreams that this configuration lacks. */
     adopt(models: Iterable<Model>): void {
       const places = [...models].flatMap((model) => placesOf(model).map(({ id }) => id))
       memory.keepOnly(new Set(places), new Set(upstreams.keys()))
     },
   }
 
-  /** Lists a model's places: the accounts that serve it. @param model an entry of the catalog, or a target's model */
+  /** Lists a model's places (the accounts that serve it). @param model an entry of the catalog, or a target's model */
   function placesOf(model: Model): readonly RankedTarget[] {
     const found = placesByModel.get(model)
     if (found) return found
@@ -253,7 +250,7 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
   }
 }
 
-/** Whether at least one customer could use both accounts, by the reservations of the accounts (ruling Y18). */
+/** Whether the reservations of two accounts let at least one customer use both (ruling Y18). */
 function isReservedAlike(one: UpstreamAccount | undefined, other: UpstreamAccount | undefined): boolean {
   const [names, others] = [one?.isolation, other?.isolation]
   return names === undefined || others === undefined ? names === others : !names.isDisjointFrom(others)
@@ -272,7 +269,7 @@ function servedBy(places: readonly RankedTarget[], customer: Customer | undefine
   return own.length > 0 ? own : places.filter(({ target }) => target.account?.isolation === undefined)
 }
 
-/** The factor for the score of a slow account. Such an account is the last choice of its priority (ruling Y25). */
+/** This factor lowers the score of a slow account below all other accounts of its priority (ruling Y25). */
 const avoidedShare = 1e-15
 
 /**
@@ -302,7 +299,7 @@ function chooseAmong(
   const floor = search.isLast ? furtherPriority(places, tried, isFree) : undefined
   let chosen: RankedTarget | undefined
   let chosenScore = 0
-  /** The place with the highest score among those of the best priority, whether or not it can be used now. */
+  /** The place with the highest score in the best priority, even if it cannot be used now. */
   let home: RankedTarget | undefined
   let homeScore = 0
   for (const place of places) {
@@ -323,9 +320,8 @@ function chooseAmong(
     chosenScore = score
   }
   if (chosen === undefined) return undefined
-  // Without a conversation key, the history may contain items that any account has sealed. Only the account that sealed
-  // an item can open it. The last attempt leaves out sealed items, because no further attempt could follow if the
-  // upstream refused them. All other attempts send every item.
+  // Nothing ties this conversation to an account, so any account may have sealed items of its history. Attempts send
+  // these items, except the last attempt, because no other attempt could follow a refusal of them.
   if (isFresh) {
     const why = chosen === home ? 'alike' : 'diverted'
     return { target: chosen.target, why: rank ? why : 'spread', isHome: !search.isLast }
@@ -337,9 +333,7 @@ function chooseAmong(
   return { target: chosen.target, why: 'diverted', isHome: false, moved: movedFor(before, chosen, tried, isLeaving) }
 }
 
-/**
- * Returns why a conversation moves. @param before the previous target; undefined if it is not configured now
- */
+/** Returns why a conversation moves to another account. @param before the previous target, if it is still configured */
 function movedFor(
   before: RankedTarget | undefined,
   chosen: RankedTarget,
@@ -360,8 +354,8 @@ type Recalled = { name: string; isNamed: boolean }
 
 /**
  * Ranks the places for requests that are alike. In each priority, the `width.places` best places keep their scores. The
- * other places get far lower scores, so they are used only if none of the best places can be used.
- * @returns a function that gives the lower score of a place; undefined for a place that keeps its score
+ * others get far lower scores, so that they are used only if no best place can be used.
+ * @returns a function that returns the lowered score of a place, or undefined if the place keeps its score
  */
 function rankBy(width: Width, places: readonly RankedTarget[]): (place: RankedTarget) => number | undefined {
   const name = hashText(width.name)
@@ -374,13 +368,16 @@ function rankBy(width: Width, places: readonly RankedTarget[]): (place: RankedTa
   return (place) => outside.get(place)
 }
 
-/** Counts the enabled places that have the same priority as the first enabled place. Only these places get requests. */
+/** Counts the enabled places of the best priority. The other places are only for requests that these cannot take. */
 function firstOn(places: readonly RankedTarget[]): number {
   const on = places.filter(isOn)
   return on.filter(({ priority }) => priority === on[0]!.priority).length
 }
 
-/** The factor that `rankBy` applies to worse places. Scores without it differ by a factor of some billions at most. */
+/**
+ * The factor by which `rankBy` lowers scores. It makes a score lower than every score that is kept, since kept scores
+ * differ by a factor of some billions at most.
+ */
 const outsideShare = 1e-12
 
 /** Whether the account is on trial and another request is trying it. Then this request goes elsewhere (ruling Y25). */
@@ -467,8 +464,8 @@ function furtherPriority(
 }
 
 /**
- * Returns the error for the case that all enabled accounts are cooling down. The error is `capacity` if any of them
- * lacks capacity. The client's wait is then the shortest wait of the accounts that lack capacity (U1, R6).
+ * Returns the error for a request whose accounts are all cooling down. If one of them lacks capacity, the error is
+ * `capacity`. The client is then asked to wait for the shortest cooldown of such accounts (U1, R6).
  */
 function outlookOf(places: readonly RankedTarget[]): Outlook {
   let tell: Outlook['tell'] = 'account'
@@ -517,7 +514,7 @@ type StayParts = {
   form: AnswerForm
 }
 
-/** One attempt at a target, which reports its effect on the account's health. */
+/** One attempt at a target. It reports its effect on the health of the account. */
 export class Stay {
   readonly #parts: StayParts
   readonly #visit: Visit
@@ -551,7 +548,10 @@ export class Stay {
     if (conversation !== undefined) memory.bindings.answered(conversation, place.id, isUnsealed, this.#isSlow)
   }
 
-  /** Remembers the answer's last sealed item, which identifies the conversation. @param isUnsealed see `succeeded` */
+  /**
+   * Remembers this account for the conversation, under the answer's last sealed item. The client sends this item back.
+   * @param isUnsealed see `succeeded`
+   */
   continuesAs(sealed: string, isUnsealed: boolean): void {
     const { memory, place, isRemembered } = this.#parts
     if (isRemembered) memory.bindings.answered(nameOf(place.target.model, sealed), place.id, isUnsealed, false)

@@ -52,16 +52,16 @@ export function refusalOf(
 }
 
 /**
- * The longest wait that is read, in seconds. It equals the longest cooldown of an account. Clients are asked to wait
- * less (ruling R6).
+ * The longest wait that is taken from an upstream's answer, in seconds. It equals an account's longest cooldown. The
+ * wait in an answer to a client is shorter (ruling R6).
  */
 const waitMaxSeconds = 300
 
 const decimal = /^\s*\d{1,9}(?:\.\d{0,9})?\s*$/
 
 /**
- * Reads how long an upstream asks to wait. `retry-after-ms` comes first, as in the vendors' SDKs: OpenAI and Azure send it.
- * `retry-after` is a number, with or without a fraction, or a date. Anything else is unknown (faults F-U16).
+ * Reads how long an upstream asks to wait. `retry-after-ms` (sent by OpenAI and Azure) comes first, as in the vendors'
+ * SDKs. `retry-after` is a number, with or without a fraction, or a date. Anything else is unknown (faults F-U16).
  * @returns whole seconds, rounded up, at most 300
  */
 export function readRetryAfter(headers: ResponseHeaders, nowMs: number): number | undefined {

@@ -8,9 +8,8 @@ export const hostName = new RegExp(`(?<=[a-z0-9-])\\.(?:${topDomains})\\b`, 'i')
 /**
  * Patterns that a text for a client must not match, because they reveal how or where the service is hosted (ruling U3).
  *
- * No pattern has an unbounded quantifier, so that the work for one character of a text is bounded (ruling U11). A
- * pattern finds the mark that reveals a host, address or path, and looks back from it by one character at most. It does
- * not match the whole host, address or path.
+ * A pattern matches only a short mark of a host, address or path, such as `://`, and has no unbounded quantifier. So
+ * the work for one character of a text is bounded (ruling U11).
  */
 export const revealing: readonly RegExp[] = [
   // URLs and e-mail addresses.
@@ -19,7 +18,7 @@ export const revealing: readonly RegExp[] = [
   // IPv4, with or without port; IPv6.
   /\b\d{1,3}(?:\.\d{1,3}){3}\b/,
   /\b(?:[0-9a-f]{1,4}:){3,7}[0-9a-f]{1,4}\b|::[0-9a-f]{1,4}\b/i,
-  // Host names, by their last label or by port.
+  // Host names with a top-level domain or a port, and `localhost`.
   hostName,
   /\blocalhost\b|(?<=[a-z0-9.-]):\d{2,5}\b/i,
   // Keys with the prefix of a vendor.

@@ -1,11 +1,13 @@
 import { readOverLong } from './over-long.ts'
 import { hostName, isKeyLike, revealing } from './revealing.ts'
 
-/** The most characters of a model's text that are passed on, and the most that are examined (rulings U3, U11). */
+/** How much of a model's text is passed on, and how much is examined, in characters (rulings U3, U11). */
 export const relayedCharactersMax = 400
 const searchedCharactersMax = 1_000
 
-/** The most ids of one text that are looked for in the request. In a request of 5 MB, one search may take 20 ms. */
+/**
+ * The most ids of a model's text that are searched for in the request. In a request of 5 MB, a search may take 20 ms.
+ */
 const searchesMax = 3
 
 /** A shorter name without digits may be an ordinary word. `findName` then looks at its surroundings. */
@@ -129,12 +131,14 @@ const opening = 'litellm.'
 /** Separates LiteLLM's names of a failure (`litellm.BadRequestError: OpenAIException - `) from its text. */
 const colon = 'Exception - '
 
-/** Matches the start of what LiteLLM appends to the other server's text, which is LiteLLM's model and settings. */
+/**
+ * Matches the beginning of LiteLLM's addition to another server's text. The addition has LiteLLM's model and settings.
+ */
 const addition = /\nmodel=|\n\nLiteLLM: |\. Received Model Group=/
 
 /**
- * Returns the text of the server that a proxy (LiteLLM) asked, if the proxy's text contains that text. The proxy's text
- * could not be shown, because it names the proxy and the proxy's provider. Any other text is returned unchanged.
+ * Takes the text of a server out of the text of LiteLLM, a proxy that has asked this server. LiteLLM's own text could
+ * not be shown, because it names LiteLLM and its provider. Any other text is returned unchanged.
  */
 function unwrap(text: string): string {
   const at = text.startsWith(opening) ? text.indexOf(colon) : -1

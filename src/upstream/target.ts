@@ -92,7 +92,10 @@ export type TransportFault = {
     | 'upstream_oversize'
     /** This process has no descriptor left for a connection (faults F-P11). This is not a fault of the account. */
     | 'no_descriptors'
-  /** A reused connection was reset at once, before any byte came. Nothing was processed, so sending again is safe (ruling U1). */
+  /**
+   * Whether a reused connection was reset before any byte came. The upstream has processed nothing, so the request can
+   * be sent again (ruling U1).
+   */
   isReuseRace: boolean
   /** The status of the proxy's refusal; undefined if the refusal has no status. */
   proxyStatus?: number | undefined

@@ -19,16 +19,16 @@ const causeOfCode = new Map<string, TransportFault['cause']>([
 ])
 
 /**
- * If a reused connection is reset within this time, in ms, the upstream may have closed it before the new request
- * arrived. An upstream that closes later has begun to work on the request. Another attempt could then be paid twice
- * (faults F-U5, F-U7).
+ * If a reused connection is reset within this time, in ms, the request may not have reached the upstream, and is sent
+ * again. After this time the upstream may have begun to work. Another attempt could then be paid twice (faults F-U5,
+ * F-U7).
  */
 export const raceMs = 2_000
 
 /**
  * Judges why an established connection has ended.
- * @param unheardMs time since the request was sent, if the connection is reused and no byte of the answer has come
- *   (ruling U1); else undefined
+ * @param unheardMs the time since the request was sent. Undefined if the connection is new, or if a byte of the answer
+ *   has come (ruling U1)
  */
 export function judgeTransport(error: Error, unheardMs?: number): TransportFault {
   const { code = '' } = error as NodeJS.ErrnoException

@@ -30,9 +30,9 @@ const codings = new Map<string, (first: number) => Transform>([
 
 /**
  * Whether `deflate` data has no zlib header, as some servers send it. In a header, the low half of the first byte is 8
- * (the method). Other servers label uncompressed text as `deflate`. Decompressing such text as data without a header
- * usually fails. But text that begins with `{`, `[` or `:` may be decoded to noise (fixed codes, RFC 1951 3.2.6). So
- * such text is read as data with a header, which always fails.
+ * (the method). Other servers label uncompressed text as `deflate`. Text that begins with `{`, `[` or `:` could be
+ * decoded to noise without a header (fixed codes, RFC 1951 3.2.6). So it is read as data with a header, which always
+ * fails.
  */
 function isUnframed(first: number): boolean {
   return (first & 0x0f) !== 8 && !'{[:'.includes(String.fromCharCode(first))
@@ -43,10 +43,9 @@ function withoutCoding(headers: ResponseHeaders): ResponseHeaders {
 }
 
 /**
- * Decompresses the answer of a flight if its server compressed the answer without being asked (ruling Y1). The listener
- * gets the answer as if it had come uncompressed, without the coding in its head. An unknown coding stays in the head.
- * The listener must limit the whole size. It gets at most 16 KiB at once, and nothing while the flight is paused.
- * Amazon's event frames are removed as well.
+ * Decompresses an answer that its server compressed without being asked (ruling Y1), and removes Amazon's event frames.
+ * The listener gets the answer as if it had come uncompressed. An unknown coding stays in the head. The listener must
+ * limit the whole size. It gets at most 16 KiB at once, and nothing while the flight (request) is paused.
  */
 export class Unpacking implements UpstreamListener, Flight {
   #listener: UpstreamListener

@@ -23,7 +23,7 @@ export type Failure = {
   /** The cause for the log, in fixed words without upstream text. */
   cause: string
   retryAfterSeconds?: number | undefined
-  /** Whether `retryAfterSeconds` is a fallback chain's shortest wait. Clients get it with any status (ruling Y23). */
+  /** Set if `retryAfterSeconds` is the shortest wait of a chain. Clients get it with any status (ruling Y23). */
   isOfChain?: boolean
   /** A reused connection was reset before any byte came, so that nothing was processed. */
   isReuseRace?: boolean
@@ -40,10 +40,13 @@ export function failureOf(fault: Fault, said: string): Failure {
   return { fault, cause: kind === 'truncated' ? 'upstream_cut' : said }
 }
 
-/** The facts of the model by which an upstream's text is interpreted. */
+/** The facts about a model that decide what a text of its upstream means. */
 type JudgedModel = {
   upstreamModel: string
-  /** Texts of a refusal that concern our account (ruling U2), and texts of a server error that blame the request (U8). */
+  /**
+   * The profile's rules for errors. `accountFaults` are words of refusals that concern our account (ruling U2).
+   * `requestFaults` are words of server errors that blame the request (U8).
+   */
   profile: { refusals: readonly Refusal[]; accountFaults: readonly string[]; requestFaults: readonly string[] }
 }
 
@@ -61,7 +64,7 @@ const cut: Verdict = { tell: 'broken', elsewhere: 'nobody', cool: 'repeated' }
 const ours: Verdict = { tell: 'broken', elsewhere: 'nobody', cool: 'no' }
 const misnamed: Verdict = { ...ours, alarm: 'upstream_model_not_found' }
 
-/** Verdicts by the HTTP status, or by the status that the error type stands for. A 5xx that is not listed is `passing`. */
+/** Verdicts by the HTTP status, or by the status that an error type stands for. Any other 5xx is `passing`. */
 const byStatus = new Map<number, Verdict>([
   [400, caller],
   [401, barred],
@@ -162,10 +165,7 @@ function fits({ status, code, text }: Refusal, fault: Fault, isHttp: boolean): b
   return text === undefined || text.test(fault.text)
 }
 
-/**
- * Returns the verdict of a refusal.
- * @param status the HTTP status. There is no alarm if the status alone already shows the trouble
- */
+/** Returns the verdict of a refusal. There is no alarm if the HTTP status alone already shows the trouble. */
 function verdictOf({ about, isPartial }: Refusal, status?: number): Verdict {
   if (about === 'request') return caller
   if (about === 'busy') return full

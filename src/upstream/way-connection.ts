@@ -44,7 +44,8 @@ const headEnd = Buffer.from('\r\n\r\n')
 /** The maximum number of fields in a head (faults F-U30). Providers send some forty. */
 const headersMax = 500
 /**
- * How long an idle connection is kept, in ms: `keptMs` if its server names no time, and never longer than `keptMsMax`.
+ * How long an idle connection is kept, in ms. `keptMs` applies if the server names no time. `keptMsMax` is the longest
+ * time.
  */
 const keptMs = 30_000
 const keptMsMax = 600_000
@@ -54,9 +55,9 @@ const keptMsMax = 600_000
  */
 const marginMs = 2_000
 /**
- * After each answer, a connection gets no request for a while, so that late bytes are noticed (ruling Y14). This pause
- * is as long as the longest wait for a first byte in its last `restAnswers` answers. The other two numbers are the
- * limits of the pause, in ms.
+ * After each answer, a connection pauses before its next request, so that late bytes are noticed (ruling Y14). The
+ * pause is the longest wait for a first byte in the last `restAnswers` answers. `restMsMin` and `restMsMax` limit the
+ * pause, in ms.
  */
 const restAnswers = 8
 const restMsMin = 1
@@ -70,7 +71,7 @@ type BodyEnd = { left: number } | ChunkedReader | 'until_close'
  * response (RFC 9112), or that no request has asked for. Two parsers could read different answers from such bytes.
  */
 export class WayConnection implements Carrier {
-  /** An object of this class exists only once its connection is ready for a request. */
+  /** Always true, because this object is created only when its connection is ready for a request. */
   readonly isOpen = true
   readonly #socket: Socket
   readonly #host: ConnectionHost
@@ -82,12 +83,12 @@ export class WayConnection implements Carrier {
   /** Bytes that are not read yet. They are a part of a head, or wait until a paused request resumes. */
   #ahead: Buffer | undefined
   #isReading = false
-  /** The reason why the connection has closed. Kept until the paused flight resumes. */
+  /** The reason why the connection has closed. It is kept until the paused request resumes. */
   #closedBy: Error | undefined
   /** The number of bytes of a head in which its end was searched for without success. */
   #lookedAt = 0
   #informational = 0
-  /** The number of answers before this answer, and whether a byte of this answer has come. */
+  /** The number of answers before the current one, and whether the current answer has begun. */
   #served = 0
   #isHeard = false
   #sentMs = 0
@@ -136,7 +137,7 @@ export class WayConnection implements Carrier {
   }
 
   resume(): void {
-    // A listener may call `resume` while bytes are being read. The reading then goes on by itself.
+    // If a listener calls `resume` during a read, that read continues by itself.
     if (!this.#isReading) this.#goOn()
     if (this.#flight?.isPaused !== true) this.#socket.resume()
   }
@@ -245,7 +246,7 @@ export class WayConnection implements Carrier {
     const head = readResponseHead(bytes.toString('latin1', from, end + 2))
     if (head === undefined || head.fields.count > headersMax) this.#break()
     else if (head.status >= 200) this.#begin(flight, head)
-    // No request of the gateway asks for another protocol.
+    // Status 101 begins another protocol, which no request of the gateway asks for.
     else if (head.status === 101 || ++this.#informational > informationalMax) this.#break()
     return end + headEnd.length
   }
@@ -269,8 +270,8 @@ export class WayConnection implements Carrier {
     if (framing === 'chunked' && !isEmpty) this.#body = new ChunkedReader()
     else this.#body = framing === undefined && !isEmpty ? 'until_close' : { left: isEmpty ? 0 : Number(framing) }
     this.#keepsAlive = this.#body !== 'until_close' && staysOpen(fields.get('connection'), minor)
-    // A 408 says that no request came in time. The server has then not processed ours, which may be repeated
-    // (golang/go#32310, 2019-05-29).
+    // With a 408, a server says that no request came in time. It has not processed our request, so the request can be
+    // sent again (golang/go#32310, 2019-05-29).
     if (status === 408 && !this.#keepsAlive && this.#served > 0 && this.#waitedMs < raceMs) {
       this.#isHeard = false
       this.#noteUnasked('timeout')
@@ -382,7 +383,7 @@ export class WayConnection implements Carrier {
     this.#flight = undefined
     const unheardMs = this.#served > 0 && !this.#isHeard ? this.#waitedMs : undefined
     const fault = error instanceof ProxyRefusal ? faultOfProxy(error) : judgeTransport(error, unheardMs)
-    // If the request was given up, the gateway itself closed the connection. Idle connections may then be alive.
+    // If the request was given up, the gateway itself closed this connection. That says nothing about idle connections.
     if (fault.isReuseRace && !flight.isOver) this.#host.dropIdle()
     flight.fail(fault, error)
   }

@@ -8,13 +8,15 @@ import type { Likeness } from '../inference/likeness.ts'
  */
 const ratesMax = 10_000
 
-/** An unused rate falls to 1/e in this time, in ms. Rates count only after the model has had requests for this long. */
+/**
+ * A rate without new tokens falls to 1/e in this time, in ms. In a model's first `decayMs`, its rates are not used yet.
+ */
 const decayMs = 60_000
 
 /**
- * A place is one account that serves the model. A preamble gets so many places that each of them gets at most this
- * fraction of a place's mean input. With the fraction 1, the cached share of the input was 0.3 % higher in simulations.
- * But the busiest account then had 1.77 times the mean, not 1.6 times.
+ * The most input of one preamble that an account gets, as a fraction of an account's mean input. A preamble with more
+ * input gets more accounts. With 1 instead, the cached share of the input was 0.3 % higher in simulations. But the
+ * busiest account then had 1.77 times the mean input, not 1.6 times.
  */
 const fullShare = 0.72
 
@@ -22,12 +24,14 @@ const fullShare = 0.72
 class Rate {
   #tokens = 0
   #atMs: number
-  /** Until this time, the preamble may use one more account than its share allows, because one account was full. */
+  /**
+   * Until this time, the preamble of this rate may use one more account than `fullShare` allows, because one was full.
+   */
   wideUntilMs = 0
   /**
-   * The digest by which places are ranked, usually the digest of this rate's preamble. A preamble that is new in a
-   * model's first minute uses the digest of the first preamble with the same list of tools. After a pause longer than
-   * the life of the prompt cache, the preamble uses its own digest.
+   * The digest by which places are ranked, usually the digest of this rate's preamble. A preamble that is new in the
+   * model's first minute gets the digest of the first preamble with the same tools. It keeps that digest until a pause
+   * longer than the life of the prompt cache.
    */
   name = ''
 
@@ -74,7 +78,7 @@ export class Widths {
   /**
    * Counts a request of a model and returns how many places (accounts) its preamble may use. In the model's first
    * minute, this is one place. After that, the rate of requests with the preamble decides. For a new preamble, the rate
-   * of requests with the same list of tools decides. A preamble that changes with each request is always new.
+   * of requests with the same tools decides.
    * @param places the number of places of the model
    * @returns the width of the request's preamble
    */

@@ -7,15 +7,18 @@ import type { Gateway } from '../gateway/gateway.ts'
 import { randomText } from '../ids.ts'
 import type { PoolRow } from '../upstream/pool.ts'
 
-/** A message to webhooks before it is signed. Messages with the same id differ only in names that were changed. */
+/**
+ * A message to webhooks before it is signed. It is made again for each try. Two versions with the same id differ only
+ * in names that an operator has changed meanwhile.
+ */
 export type WebhookMessage = {
   id: string
   event: WebhookEvent
   atMs: number
   data: Readonly<Record<string, unknown>>
   /**
-   * Set if the message is a `credit_low` because the balance fell below a limit of the configuration. The value is this
-   * limit. Only receivers with the same limit get the message.
+   * For a message about a limit of the configuration: the limit below which the balance fell. Only receivers with the
+   * same limit get the message.
    */
   belowNanos?: bigint | undefined
 }

@@ -18,7 +18,7 @@ export type Tries = {
 
 type Left = { count: number; dueMs: number }
 
-/** The state of a message after tries. @property afterMs the time until the next try at any of its receivers, in ms */
+/** The state of a message after tries. @property afterMs the time until the earliest next try, in ms */
 export type Next = { tries: Tries; afterMs: number }
 
 /** Pauses between tries at a receiver, in ms. The last pause repeats. */
@@ -36,8 +36,8 @@ export function pauseMs(count: number): number {
 }
 
 /**
- * Returns the time in ms until this server looks again at a message that none of its own receivers gets. Receivers of
- * other servers may get it. The time grows with the age of the message. In all, the server looks some seventy times.
+ * Returns the time in ms until this server looks again at a message for which it has no receiver. Other servers may
+ * have receivers for the message. The time grows with the message's age, so the server looks some seventy times.
  * @returns undefined if the message is too old to be sent
  */
 export function lookAgainMs(ageMs: number): number | undefined {

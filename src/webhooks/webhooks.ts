@@ -20,10 +20,7 @@ export type Webhooks = {
    * every later `look` tries again.
    */
   begin(): Promise<void>
-  /**
-   * Sends due messages now, and does not wait for the search of the next second. Resolves when all due messages were
-   * tried.
-   */
+  /** Sends due messages at once, before the next regular search. Resolves when all due messages were tried. */
   look(): Promise<void>
   close(): Promise<void>
 }
@@ -46,10 +43,12 @@ type WebhookParts = {
  */
 const lookMs = 1_000
 
-/** How long a message that one process took is left to that process, in ms. A round of tries takes less time. */
+/**
+ * If a process has taken a message, no other process takes it for this time, in ms. A round of tries takes less time.
+ */
 const leaseMs = 120_000
 
-/** The most messages in one call to the store, and the most such calls in one search for due messages. */
+/** The most messages that one call to the store returns, and the most such calls in one search for due messages. */
 const [atOnceMax, takingsMax] = [10, 10]
 
 /** The most messages of this process that wait. Further messages are dropped, and that is logged. */
@@ -164,7 +163,7 @@ class Teller implements Webhooks {
     )
   }
 
-  /** Searches for due messages, and does not wait for receivers. Calls during a search share its result. */
+  /** Searches for due messages, without waiting until they are delivered. While a search runs, no second one begins. */
   #lookOnce(): Promise<void> {
     if (this.#isClosed) return Promise.resolve()
     this.#looking ??= this.#findMessages().finally(() => {
@@ -202,7 +201,10 @@ class Teller implements Webhooks {
     }
   }
 
-  /** Sends the warnings of the store. A warning that cannot be read or stored now is taken again after `leaseMs`. */
+  /**
+   * Sends the warnings that the store has recorded. If reading or storing a warning fails, it is taken again after
+   * `leaseMs`.
+   */
   async #tellStored(): Promise<void> {
     try {
       const books = await this.#watch()

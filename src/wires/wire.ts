@@ -52,9 +52,9 @@ export type ClientHalf = {
   envelope(facts: ErrorFacts, requestId: string): string
   /** Serves the wire's path for counting tokens (spec 4.2). The gateway counts them without asking a model. */
   counter?: { path: string; countTokens(body: Record<string, unknown>): number }
-  /** Whether the clients of streams parse the arguments of a call to an object (ruling Y5). */
+  /** Whether streaming clients of this wire parse a call's arguments into an object (ruling Y5). */
   streamsObjects?: true
-  /** The keys of a request whose values pass as the client's own JSON text, unparsed (ruling T16). */
+  /** The keys of a request whose values are passed on as the client wrote them, without parsing (ruling T16). */
   keptKeys: KeptKeys
   /**
    * Decodes a client's request to the form that all wires share.
@@ -75,11 +75,11 @@ export type ClientHalf = {
 export type ModelHalf = {
   /** The field names of this wire that a model's refusals mention. They are translated for clients of other wires. */
   speech: WireSpeech
-  /** The request fields with a single value that models of the wire accept. */
+  /** The single-value fields that a request to a model of this wire can have. */
   scalars: readonly ScalarRow[]
   /**
-   * The fate of each field of each client's wire (carried, dropped and so on), for a model with this wire. Present only
-   * if no client speaks this wire. The tables of the clients' wires have no column for such a wire.
+   * For a model with this wire: the fate of each client's field (carried, dropped and so on), by the client's wire.
+   * Present only if no client speaks this wire, because the clients' tables then have no column for it.
    */
   fates?: Readonly<Record<ClientWire, Readonly<Record<string, NotedFate>>>>
   /** Makes the headers that carry an upstream's key, or a signature made with the key. */
@@ -99,7 +99,9 @@ export type ModelHalf = {
   createDecoder(profile: Profile, onAnswer?: OnAnswer, toolNames?: ReadonlySet<string>): Decoder
 }
 
-/** The facts of a client's wire that are needed to check its requests, whatever the model's wire is (ruling R10). */
+/**
+ * The facts of a client's wire by which its requests are checked. They do not depend on the model's wire (ruling R10).
+ */
 export type RequestFacts = WireSpeech & {
   /** The top-level field of the conversation, and its allowed types in words. */
   conversation: { field: string; kinds: string; mayBeText: boolean }
@@ -152,8 +154,8 @@ export type DecodeContext = {
   /** The conversation key, checked and scoped to the account; undefined if the client sent none. */
   cacheKey: string | undefined
   /**
-   * Opens a proof of reasoning that an earlier answer gave the client in an envelope (ruling T7). Undefined if the
-   * gateway did not make the envelope for this account and model.
+   * Opens an envelope in which an earlier answer gave the client a model's proof of its reasoning (ruling T7).
+   * Undefined if the gateway did not make the envelope for this account and model.
    */
   unseal: (envelope: string) => Sealed | undefined
 }
@@ -193,6 +195,9 @@ export type AnswerHead = {
   echo: string
   /** Returns the tier, speed and geography that the answer has reported so far (ruling Y17). */
   service?: () => RetoldService
-  /** Wraps a proof of reasoning into the envelope of ruling T7; undefined if the client did not ask for proofs. */
+  /**
+   * Wraps a model's proof of its reasoning into an envelope (ruling T7). Undefined if the client did not ask for
+   * proofs.
+   */
   seal?: (sealed: Sealed) => string
 }

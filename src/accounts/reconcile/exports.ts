@@ -102,8 +102,8 @@ export const exportFormats: Record<ExportProvider, ExportFormat> = {
 }
 
 /**
- * Returns the rows of all pages, each with its bucket. A bucket with a member `usage` or `cost` has only one row. That
- * row consists of this member and of the names in the bucket's `group`.
+ * Returns the rows of all pages, each with its bucket. A bucket with `usage` or `cost` has no list of rows. Its only
+ * row has the members of that object and of the bucket's `group`.
  */
 function eachResult(text: string): { bucket: ExportObject; row: ExportObject }[] {
   const rowsOf = ({ group, usage, cost = usage, results }: ExportObject): ExportObject[] =>
@@ -113,7 +113,7 @@ function eachResult(text: string): { bucket: ExportObject; row: ExportObject }[]
   )
 }
 
-/** Reads one page of an API, a list of pages, or one page on each line. */
+/** Parses a file with one page of an API, a list of pages, or a page on each line. */
 function pagesOf(text: string): ExportObject[] {
   const read = (part: string): unknown => {
     try {

@@ -4,8 +4,8 @@ import type { Entry } from '../entries.ts'
 import { type ExportProvider, type ExportRow, exportFormats, isRefund, type KindCounts, tokenKinds } from './exports.ts'
 
 /*
- * Compares an export of a provider with the ledger, by the export's own windows. The law, for each window, model and
- * kind of tokens:
+ * Compares an export of a provider with the ledger, in the time windows of the export. This law holds for each window,
+ * model and kind of tokens:
  *
  *     export − billed = the sum of the classes + unexplained
  *
@@ -54,9 +54,9 @@ type FoundDifference = Omit<ReconciledRow, 'from' | 'until'> & TimeSpan
  * The result of a comparison.
  * @property rows the counts that differ between the export and the ledger
  * @property compared the number of compared counts
- * @property unexplained the number of tokens that no class of differences explains, in either direction
- * @property ours the number of debits that the provider served
- * @property matched the number of our usage rows in the export whose model is in the ledger
+ * @property unexplained the number of tokens whose difference has no known cause, whichever side has more
+ * @property ours the number of debits for the provider in the ledger
+ * @property matched the number of usage rows of ours in the export whose model is in the ledger
  * @property models the names of the models in these debits, without owner and date
  * @property negative the number of refund rows in the export, which are skipped
  * @property costs the differences in money, if the export has charges and the entries have costs
@@ -80,10 +80,10 @@ type ReconcileOptions = {
   owners?: ReadonlySet<string> | undefined
   /**
    * Our names of models, by the names in the export. Upper and lower case do not matter. Needed only if the two names
-   * of a model differ by more than owner and date.
+   * of a model differ by more than a vendor prefix and a date.
    */
   names?: ReadonlyMap<string, string> | undefined
-  /** The number of unsuccessful attempts by request, from an access log. An export counts these attempts too. */
+  /** The number of unsuccessful attempts of each request, by request id. An export of the provider counts them too. */
   attempts?: ReadonlyMap<string, number> | undefined
 }
 
@@ -102,7 +102,7 @@ type Use = {
   isEstimated: boolean
   /** The cost by the provider's price list; undefined if none was configured. */
   costNanos: bigint | undefined
-  /** The number of the request's attempts besides the billed attempt. */
+  /** The number of unsuccessful attempts of the request. */
   lost: number
 }
 
@@ -245,8 +245,8 @@ export function coverSpan(rows: readonly ExportRow[]): Cover {
 function findSpans<Span extends TimeSpan>(spans: readonly Span[]): (ms: number, besideMs: number) => Generator<Span> {
   const sorted = spans.toSorted((one, other) => one.fromMs - other.fromMs)
   let reachMs = -Infinity
-  // For each span, the latest end among this span and all spans before it. The search below ends where this time is too
-  // early. The end of one span is not enough, because an earlier span may end later.
+  // For each span: the latest end of this span and of all spans before it. The search below goes back until this time
+  // is too early. The end of a single span is not enough, because an earlier span may end later.
   const reaches = sorted.map(({ untilMs }) => (reachMs = Math.max(reachMs, untilMs)))
   return function* (ms, besideMs) {
     let [low, high] = [0, sorted.length]
@@ -288,8 +288,8 @@ function place(uses: readonly Use[], groups: Map<string, WindowGroup>, windows: 
 }
 
 /**
- * @returns a function that finds the nearest window for a use. Adding the use to that window must reduce the
- *   differences between export and ledger by more than `moreThan` tokens.
+ * Returns a function that finds the nearest window for a use (a debit). Adding the use to that window must reduce the
+ * differences between export and ledger by more than `moreThan` tokens.
  */
 function groupsNear(groups: Map<string, WindowGroup>): (use: Use, moreThan: number) => WindowGroup | undefined {
   const near = findGroups(groups)
@@ -341,7 +341,10 @@ function isNearEdge({ fromMs, untilMs }: TimeSpan, { createdMs }: Use): boolean 
   return createdMs - fromMs <= edgeMs || untilMs - createdMs <= edgeMs
 }
 
-/** Returns by how many tokens the difference of a window shrinks if a use (an answer) is added (1) or removed (−1). */
+/**
+ * Returns by how many tokens the difference of a window shrinks if a use (an answer) is added or removed.
+ * @param sign 1 to add the use, −1 to remove it
+ */
 function gain({ left }: WindowGroup, { tokens }: Use, sign: 1 | -1): number {
   return tokenKinds.reduce((sum, kind) => sum + Math.abs(left[kind]) - Math.abs(left[kind] - sign * tokens[kind]), 0)
 }
@@ -402,8 +405,8 @@ function addCharge(charges: Map<string, Charge>, row: ExportRow, model: string):
 }
 
 /**
- * Compares charges with the costs of the entries in their windows. If the token counts differ too, their difference
- * explains the difference in money. The difference in money is then reported only if tokens were free.
+ * Compares charges with the costs of the entries in their windows. A difference is reported if the token counts agree.
+ * It is also reported if some tokens were free and the charge is lower than the costs.
  */
 function* compareCosts(charges: Iterable<Charge>, groups: Map<string, WindowGroup>): Iterable<CostDifference> {
   const near = findGroups(groups)

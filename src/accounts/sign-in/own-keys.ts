@@ -6,10 +6,9 @@ import { checkLabel, issueKey } from '../book-rules.ts'
 import { ownKeyMark, type SignInFacts } from './rows.ts'
 
 /*
- * Keys that people make for agents that cannot run a command to get a token (ruling Y20). A mark at the beginning of
- * their label distinguishes them from the person's other keys. Each key ends seven days after the last good answer of
- * the identity provider. A good answer moves this end, even if it has passed; an expired key therefore works again. If
- * the provider rejects the person, the key stops working at once.
+ * Keys that people make for agents that cannot run a command to get a token (ruling Y20). Their labels begin with a
+ * mark. Such a key ends seven days after the identity provider last confirmed the person. A later confirmation makes an
+ * expired key valid again. If the provider rejects the person, the key stops working at once.
  */
 
 const dayMs = 86_400_000

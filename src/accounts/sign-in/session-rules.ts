@@ -11,17 +11,17 @@ import type { GrantRow, IssuedTokens, SessionLives, SessionName, SignedIn, SignI
 import { createSecret } from './tokens.ts'
 
 /*
- * Sessions of people (ruling Y20). A session is a key with a person. Its row in `sign_ins` counts the refreshes. A
- * refresh token has a generation n. The effect of a refresh depends on the generation of the session:
+ * Sessions of people (ruling Y20). A session is a key that belongs to a person. Its row in `sign_ins` has a generation,
+ * which each refresh raises. A refresh token has a generation n, that of the session when the token was issued. The
+ * effect of a refresh with this token:
  *
- *     generation of the session    effect of a refresh with a token of generation n
- *     n                            the session moves to generation n + 1
- *     n + 1, for 60 s              the same answer is sent again
- *     later                        the session ends
+ *     generation of the session                effect of the refresh
+ *     n                                        the session moves to generation n + 1
+ *     n + 1, for 60 s                          the same answer is sent again, on every replica
+ *     n + 1, and its tokens were never used    the session moves to generation n + 2
+ *     n + 1 otherwise, or a later generation   the session ends for good, together with its key
  *
- * If several programs show the same token at once, all get the same successor, on every replica. If a token has a later
- * generation than the store, the store was restored from a backup, and the session continues. A session ends once,
- * together with its key, and never continues afterwards.
+ * If n is later than the generation in the store, the store was restored from a backup. Then the session continues.
  */
 
 /**
@@ -76,7 +76,9 @@ export type Refresh =
   | { kind: 'ended'; why: SessionEnd | 'unknown' | 'expired' | 'idle' | 'suspended' }
   | { kind: 'ask'; session: SignInRow; issuer: string | undefined; subject: string | undefined }
   | { kind: 'wait' }
-  /** The provider has been silent for longer than `offline` allows. The token stays valid. */
+  /**
+   * The provider does not answer, and its last confirmation is older than `offlineMs`. The refresh token stays valid.
+   */
   | { kind: 'silent' }
 
 /** Refreshes a session. If the provider must be queried first, the result is `ask` or `wait` (see `Refresh`). */
@@ -99,9 +101,9 @@ export function refreshSession({ digest, generation, isAsking }: Refreshing, liv
 
 /**
  * The provider's answer about a person.
- * @property signedIn what the rules now grant the person; undefined means no change
- * @property isUnasked whether the session must end because the provider cannot be queried, although it has not rejected
- *   the person
+ * @property signedIn the person's rights by the current rules; undefined means no change
+ * @property isUnasked true if the session ends because the provider cannot be queried, not because it rejects the
+ *   person
  */
 export type ProviderWord =
   | { kind: 'yes'; signedIn?: SignedIn | undefined }
@@ -184,9 +186,9 @@ type RefreshDecision = ReturnType<BookChange<Refresh>['decide']>
 const answered = (result: Refresh): RefreshDecision => ({ writes: [], result })
 
 /**
- * Decides about a refresh token. Returns the session if it must get new tokens. Otherwise returns the answer to the
- * client: why the session has ended, or once more the tokens of the last refresh.
- * @param generation the number of refreshes that the token contains
+ * Judges a refresh token. Returns the session if it must get new tokens. Otherwise returns the answer to the client:
+ * the tokens of the last refresh once more, or the reason why the session has ended.
+ * @param generation the number of refreshes before this token was issued
  */
 function judge(facts: Facts, generation: number, lives: SessionLives): SignInFacts | { answer: RefreshDecision } {
   const { signIn: found, account, nowMs } = facts
@@ -197,7 +199,8 @@ function judge(facts: Facts, generation: number, lives: SessionLives): SignInFac
   if (generation >= signIn.generation) return found
   const isPrevious = generation === signIn.generation - 1
   if (isPrevious && nowMs < signIn.refreshedMs + graceMs) return { answer: answered(issue(signIn, lives)) }
-  // Nobody has used the successor token. So the response with this token was lost. For example, the machine slept.
+  // If nobody has used the new token since the last refresh, the response with it was lost, for example in a sleep of
+  // the machine.
   if (isPrevious && (key.lastUsedMs ?? 0) < signIn.refreshedMs) return found
   return { answer: ended(found, 'reuse', nowMs) }
 }
@@ -224,8 +227,8 @@ function advance(
 }
 
 /**
- * Returns the figures from which the tokens of the present generation are computed. Every call returns the same
- * figures, so the tokens are the same too.
+ * Returns the facts from which the session's present tokens are computed. Every call returns the same facts, and so the
+ * same tokens.
  */
 function issue(session: SignInRow, { accessMs }: SessionLives): Refresh {
   const accessExpiresMs = Math.min(session.refreshedMs + accessMs, session.expiresMs)

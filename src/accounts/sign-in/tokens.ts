@@ -15,7 +15,7 @@ import { digestKey } from '../keys.ts'
  */
 
 const schemes = { access: 'tri-at-', refresh: 'tri-rt-' } as const
-/** The number of random characters, which have 131 bits. */
+/** The number of random characters in a secret. Together they have 131 random bits. */
 const secretChars = 22
 const generationChars = 4
 const endChars = 6

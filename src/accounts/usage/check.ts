@@ -10,8 +10,8 @@ import {
 } from './rollup.ts'
 
 /**
- * One day of figures: the stored rows of the day, and its entries summed by quarter hour. Entries above the watermark
- * of their account (its last folded entry) are left out.
+ * One day of figures for reports: the stored rows, and the sums of the day's entries by quarter hour. Entries that the
+ * figures do not include yet are left out.
  */
 type UsageDay = {
   /** The numbers of the first quarter hour of the day, and of the first quarter hour after the day. */
@@ -41,8 +41,8 @@ export function findDifferences(
 }
 
 /**
- * Compares the stored totals of each key of one account with the ledger. The totals count from the key's creation, and
- * up to the entry `mark`. `seq` is the number of the account's last entry.
+ * Compares the stored totals of each key of an account with the ledger. The totals include all entries up to the number
+ * `mark`. `seq` is the number of the account's last entry.
  * @param entries sums of the entries up to `mark`
  */
 export function findKeyDifferences(

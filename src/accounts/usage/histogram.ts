@@ -1,7 +1,7 @@
 /*
  * Distributions of times, as counts in exponential buckets. Each bucket is 2^(1/8) times as wide as the previous one.
  * This is scale 3 of exponential histograms in OpenTelemetry and Prometheus. Two histograms are merged by adding their
- * counts. Percentiles are within `percentileError`, for any times, before and after merging.
+ * counts. The error of a percentile stays within `percentileError`.
  */
 
 /**
@@ -45,8 +45,8 @@ export function percentileOf(counts: readonly number[], share: number): number |
 }
 
 /**
- * Encodes counts as pairs of numbers: how many empty buckets are skipped, and the count of the next bucket. A byte has
- * seven bits of a number.
+ * Encodes counts as pairs of numbers: the number of empty buckets to skip, and the count of the next bucket. Numbers
+ * are in LEB128, seven bits in a byte.
  */
 export function encodeCounts(counts: readonly number[]): Uint8Array {
   const bytes: number[] = []
@@ -68,7 +68,9 @@ export function encodeCounts(counts: readonly number[]): Uint8Array {
  */
 export const countsBreakHex = '0000'
 
-/** Adds the counts of one or more results of `encodeCounts`. If bytes are invalid, only the pairs before them count. */
+/**
+ * Adds counts from one or more results of `encodeCounts`, joined by `countsBreakHex`. Invalid bytes end the reading.
+ */
 export function addEncoded(to: BucketCounts, bytes: Uint8Array | null): void {
   if (bytes === null) return
   let [bucket, value, factor, isCount] = [0, 0, 1, false]

@@ -25,20 +25,23 @@ type UsageReader<S> = {
   /** Sums the entries that stored figures lack. Each row has `quarter` and all columns that distinguish figures. */
   tail(quarters: { from: number; to: number }): Generator<S, UsageTail, unknown>
   rows(reading: RowReading): Generator<S, FoundRow[], unknown>
-  /** Computes the rows that `rows` would return, but from the entries themselves. */
+  /** Returns the same rows as `rows`, but computes them from the ledger entries instead of the stored figures. */
   entries(reading: RowReading): Generator<S, FoundRow[], unknown>
   /** Returns, for each key that was made by a rotation, the first key of its line (a key with its successors). */
   lines(keys: readonly string[]): Generator<S, ReadonlyMap<string, string>, unknown>
-  /** Returns the people to whom ids in entries refer, without erased people. */
+  /** Returns the person for each id of a person or an identity. People who were erased are left out. */
   persons(ids: readonly string[]): Generator<S, ReadonlyMap<string, { id: string }>, unknown>
   /** Returns the id of each key's person. Keys that belong to nobody are left out. */
   holders(keys: readonly string[]): Generator<S, ReadonlyMap<string, string>, unknown>
 }
 
-/** The entries that the figures lack. @property folding set if these are too many to read; `rows` is then empty */
+/**
+ * The entries that the figures lack.
+ * @property folding set if there are too many entries to read. `rows` is then empty
+ */
 export type UsageTail = { rows: readonly SummedEntries[]; folding?: FoldProgress | undefined }
 
-/** A query for rows of figures. It returns one row for each bucket and group, with summed numbers and joined times. */
+/** A query for rows of figures. There is one row for each bucket and group, with the listed sums and times. */
 export type RowReading = {
   table: 'usage' | 'traffic'
   grain: Grain
@@ -56,20 +59,23 @@ export type FoundRow = {
   bucket: number
   of: readonly string[]
   /**
-   * The same values as in `of`, but as stored: a key instead of its line of keys, and an identity instead of a person.
+   * The values of `of` as the store has them. A key stands for itself, not for the first key of its line. An identity
+   * stands for itself, not for its person.
    */
   own?: readonly string[]
   sums: readonly bigint[]
   times: readonly (Uint8Array | null)[]
 }
 
-/** Sums for which servers count what the ledger lacks: requests that cost nothing, and moved conversations. */
+/**
+ * For these sums, servers also count traffic, because the ledger lacks some of it. For example, it has no requests that
+ * cost nothing.
+ */
 const ofTraffic: readonly SumName[] = ['requests', 'errors', 'moved']
 
 /**
- * Makes the queries, one after the other, and computes the answer. Adds up the stored rows, and the entries that no
- * stored row contains yet. So figures are as exact as the ledger at any moment. The named groups and `other` add up to
- * the total.
+ * Makes the queries, and computes the answer. Adds up the stored rows, and the entries that no stored row contains yet.
+ * The named groups and `other` add up to the total.
  */
 export function* readUsage<S>(reader: UsageReader<S>, question: UsageQuestion): Generator<S, UsageAnswer, unknown> {
   const { by, only, sums, times, sort, isWhole = false } = question
@@ -152,7 +158,7 @@ function* readInto<S>(
 /**
  * Joins the groups of a key and its successors into one group, and the groups of a person's identities into another.
  * Entries of erased people count as entries without a person.
- * @param isByHolder true if the rows name a key in place of a person. The person who has the key then counts
+ * @param isByHolder whether the rows have a key instead of a person. They then count for the person who has the key
  */
 function* joinLines<S>(
   reader: UsageReader<S>,
@@ -169,8 +175,8 @@ function* joinLines<S>(
 
 /**
  * Returns a function that converts the values by which rows are grouped. A key becomes the first key of its line (a key
- * with its successors). An id by which entries name a person becomes the person's own id.
- * @param isByHolder whether the rows have a key in place of the person. This key then becomes its person.
+ * with its successors). A person's id in an entry may be that of a linked identity. It becomes the id of the person.
+ * @param isByHolder whether the rows have the id of a key in place of a person's. It becomes the id of the key's person
  */
 function* readJoin<S>(
   reader: UsageReader<S>,
@@ -268,9 +274,9 @@ class Groups {
   }
 
   /**
-   * Makes an answer that names all groups of this object.
-   * @param whole all groups of the question, from which the total is taken
-   * @param size the number of all groups
+   * Makes an answer that names all groups of this object, which are a part of the groups of the question.
+   * @param whole all groups of the question, for the total
+   * @param size the number of all groups of the question
    */
   answerOf(whole: Groups, size: number): Omit<UsageAnswer, 'keptFrom' | 'folding'> {
     return this.#tell(this.#sorted(), whole.#total, size)

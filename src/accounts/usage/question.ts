@@ -12,7 +12,7 @@ const timeNames = ['first_byte', 'total'] as const
 
 export type TimeName = (typeof timeNames)[number]
 
-/** The groupings that a question may use. The value of `code` is empty except for requests that cost nothing. */
+/** The groupings that a question may use. Only requests that cost nothing have a `code`. For all others it is empty. */
 export const usageGroupings = [...dimensions, ...paidDimensions, 'code'] as const
 
 export type UsageGrouping = (typeof usageGroupings)[number]
@@ -24,8 +24,8 @@ export type UsageQuestion = {
   /** The start of each bucket and the end of the last bucket, as numbers of quarter hours. */
   bounds: readonly number[]
   /**
-   * If true, the answer covers every ledger entry, even if no figures are stored for its time. Requests without cost
-   * have no entry and are left out. If false, `folding` and `keptFrom` of the answer say which entries are covered.
+   * If true, the answer covers all ledger entries, even those that no stored figure contains. Requests without cost
+   * have no entry. If false, `folding` and `keptFrom` of the answer say which entries are covered.
    */
   isWhole?: boolean
   /** The zone in which each bound is the start of a day. Undefined if the bounds are not the starts of days. */
@@ -73,7 +73,7 @@ export function isFolding({ folded, entries }: FoldProgress): boolean {
   return entries - folded > unfoldedMax
 }
 
-/** How a store keeps figures: the zone of their days, and the first quarter hour for which figures are kept. */
+/** The time zone of a store's figures, and the first quarter hour for which figures are kept. */
 export type UsageState = Zone & { keptFrom: number }
 
 /**

@@ -11,7 +11,7 @@ import {
   type Zone,
 } from '../calendar.ts'
 
-/** The time zone of the days in reports. `keepMonths`: for how many whole months before this month figures are kept. */
+/** The zone of the days in reports. Figures are kept for this month and the `keepMonths` whole months before it. */
 export type Reporting = Zone & { keepMonths: number }
 
 export const usualReporting: Reporting = { timeZone: 'UTC', weekStarts: 'monday', keepMonths: 13 }
@@ -63,8 +63,8 @@ function firstKeptWhole(calendar: Calendar, keptFrom: number): number {
 export type ZoneChange = { before: string | undefined; after: string }
 
 /**
- * Changes the zone by whose days reports and budgets are counted (ruling X12). No server may use the store meanwhile,
- * because each counts by the zone with which it was started.
+ * Changes the reporting zone, whose days reports and budgets use (ruling X12). No server may use the store meanwhile,
+ * because a server keeps the zone with which it was started.
  * @param named an IANA name, or an offset such as `+05:30`
  */
 export function rezone(named: string): BookChange<ZoneChange> {

@@ -32,8 +32,8 @@ export type SumColumn = (typeof sumColumns)[number]
 
 /**
  * For each table, the columns that identify a row, in the order of the table's key. Hours and days are those of the
- * reporting zone. Each hour or day is identified by its first quarter hour, numbered since 1970. A number of hours
- * since 1970 would not do, because some zones differ from UTC by half an hour.
+ * reporting zone. They are numbered by their first quarter hour since 1970, because some zones differ from UTC by half
+ * an hour.
  */
 export const usageTables = {
   sums_h: ['hour', ...all],
@@ -53,9 +53,8 @@ export const tableNames = Object.keys(usageTables) as UsageTable[]
 export type SumRow = { place: Readonly<Record<string, string | number>>; sums: bigint[] }
 
 /**
- * Entries of one quarter hour with the same values in all dimensions, summed by the store. The store sums, because
- * reading each entry would cost more than all further work on it. A row has `quarter`, the columns of the dimensions,
- * and the summed columns.
+ * Entries of one quarter hour with the same values in all dimensions, summed by the store. Reading every entry would
+ * cost more. A row has `quarter`, the columns of the dimensions, and the summed columns.
  */
 export type SummedEntries = Readonly<Record<string, unknown>>
 
@@ -63,9 +62,9 @@ export type SummedEntries = Readonly<Record<string, unknown>>
 export const placeColumns = ['hour', 'day', ...all] as const
 
 /**
- * Converts the entries of a quarter hour to one row. The row has the columns that identify a row in any of the tables.
- * @param keptFrom the first quarter hour whose rows are kept. Rows of earlier quarter hours are deleted, except in
- *   `sums_k`. An earlier entry therefore needs only its account and key.
+ * Converts summed entries of one quarter hour to a row, which has the columns for every table.
+ * @param keptFrom the first quarter hour whose rows are kept. Earlier rows are kept only in `sums_k`, so earlier
+ *   entries need only their account and key.
  */
 export function sumRowOf(
   entry: SummedEntries,

@@ -40,7 +40,7 @@ export type TrafficCell = {
   total: Uint8Array
 }
 
-/** The table for each grain. `traffic_q` has rows by hour, and rows by quarter hour from earlier releases. */
+/** The table for each grain. Rows of `traffic_q` are by hour. Earlier releases wrote rows by quarter hour there. */
 export const trafficTableOf = { h: 'traffic_q', d: 'traffic_d', t: 'traffic_t' } as const
 
 /** For each table, the columns that identify a row, in the order of the table's key. */

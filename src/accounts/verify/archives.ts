@@ -101,8 +101,8 @@ export function createArchiveCheck(
   }
 
   /**
-   * @param recorded the records of the audit trail, by month. In a copy of a store, months that were attached have
-   *   records but no archives.
+   * @param recorded the records of the audit trail, by month. In a copied store, a month that was attached again has a
+   *   record but no archive
    */
   function end(recorded: ReadonlyMap<string, RecordedArchive>): void {
     finish()

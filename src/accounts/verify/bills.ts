@@ -64,7 +64,7 @@ export function createBillCheck(facts: BillFacts, options: ListOptions, findings
       findings.push(`request ${requestId}: has cost ${costNanos}, by its tokens ${priceNanos(price, usage, calls)}`)
   }
 
-  /** Checks that the entry has the prices that its list states for its time, band, tier and geography (ruling C11). */
+  /** Checks that the price list of an entry states the entry's prices for its time, band, tier and geography (C11). */
   function checkList(
     { createdMs, details = {} }: VerifiedEntry['entry'],
     { requestId, priceVersion }: VerifiedBill,

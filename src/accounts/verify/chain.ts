@@ -26,7 +26,7 @@ export function createChainCheck(findings: string[]) {
     return ends.get(accountId) ?? start
   }
 
-  /** Sets the link with which the chain of an account continues, after entries that are not read here. */
+  /** Sets the last entry of an account's chain, if the entries up to that one are not read here. */
   function goOn(accountId: string, link: Link): void {
     ends.set(accountId, link)
   }
@@ -44,14 +44,15 @@ export function createChainCheck(findings: string[]) {
     const { keyId } = entry.bill ?? entry.returned ?? {}
     if (keyId !== undefined && keyAccountId !== accountId)
       find(`its key ${keyId} ${keyAccountId === undefined ? 'does not exist' : `belongs to account ${keyAccountId}`}`)
-    // The next entry is compared with the computed balance and the stored digest. So a forged balance or a forged entry
-    // causes one finding only, and the end is still checked.
+    // The next entry is compared with the computed balance and the stored digest. So a forged value causes only one
+    // finding.
     ends.set(accountId, { seq, balanceNanos, postedMs: floorMsOf(entry), digest })
   }
 
   /**
-   * Compares the end of each chain with its account. @param accounts all accounts, as they were when the last of their
-   * entries was read @param nowMs the store's time, or later
+   * Compares the end of each chain with its account.
+   * @param accounts all accounts, each as it was when its last entry was read
+   * @param nowMs the store's time, or later
    */
   function end(accounts: Iterable<AccountEnd>, nowMs: number): void {
     for (const account of accounts) {

@@ -12,8 +12,8 @@ const counters = {
 } as const satisfies Partial<Record<keyof Debit['usage'], string>>
 
 /**
- * Compares each debit with its log line, and each billed log line with its debit. If a debit was given back, its client
- * was refused. The log line of that request therefore says `internal_error`, whatever the debit says (ruling C13).
+ * Compares each debit with its log line, and each billed log line with its debit. A debit is given back if its client
+ * was refused. The log line of the request must then say `internal_error` (ruling C13).
  */
 export function createLogCheck(log: Iterable<LogLine>, findings: string[]) {
   const lines = indexLog(log, findings)
@@ -57,8 +57,8 @@ export function createLogCheck(log: Iterable<LogLine>, findings: string[]) {
     yield* different('account', line.accountId, reading.entry.accountId)
     if (line.accountId === undefined) yield* different('account', line.accountName, reading.accountName)
     yield* different('key', line.keyId, bill.keyId)
-    // Entries of the first release name neither key nor upstream, so there is nothing to compare. The log lines of such
-    // entries name both, but have no key id.
+    // In the first release, entries named neither key nor upstream, and log lines had no key id. Then there is nothing
+    // to compare.
     if (bill.keyId !== undefined || line.keyId !== undefined) {
       if (line.keyId === undefined) yield* different('key', line.keyPrefix, reading.keyPrefix)
       yield* different('upstream', line.upstream, bill.upstream)

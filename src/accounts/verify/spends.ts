@@ -9,7 +9,7 @@ import { kindOfScope } from '../warnings.ts'
  */
 export type SpendRow = Spend & {
   scope: string
-  /** The id of the account, or of the account of the key or person. Undefined if the key or person no longer exists. */
+  /** The account itself, or the account of the key or person. Undefined if the key or person no longer exists. */
   accountId: string | undefined
   keyIds: readonly string[]
   /** The ids by which entries name the person (ruling Y20). */
@@ -17,8 +17,8 @@ export type SpendRow = Spend & {
 }
 
 /**
- * A row as it is read again after all entries were verified.
- * @property tailNanos the sum that entries posted since then have added to the row
+ * The recorded spending, read again after all entries were verified.
+ * @property tailNanos what the entries that were posted after the verified ones have spent in the window
  */
 export type SpendEnd = Spend & { scope: string; tailNanos: bigint }
 
@@ -50,8 +50,8 @@ export function createSpendCheck(rows: readonly SpendRow[], findings: string[]) 
   }
 
   /**
-   * Adds the sums of entries that are only in the file of an archive. A window of which only a part is in the archive
-   * is not compared. It can be compared once the entries are back in the store.
+   * Adds the sums of entries that are only in the file of an archive. If only a part of a budget's window is in the
+   * archive, the budget is not compared until the entries are back in the store.
    */
   function addAway(accountId: string, { untilMs }: Archive, sealed: readonly SealedSums[]): void {
     for (const { keyId, person, sums } of sealed)
@@ -62,7 +62,7 @@ export function createSpendCheck(rows: readonly SpendRow[], findings: string[]) 
       }
   }
 
-  /** Compares the sums of entries with the rows (`ends`) as they are now. Skips a row whose window has changed. */
+  /** Compares the sums of entries with the rows as they are now (`ends`). A row whose window has changed is skipped. */
   function end(ends: Iterable<SpendEnd>): void {
     for (const { scope, fromMs, untilMs, spentNanos, tailNanos } of ends) {
       const sum = sums.get(scope)

@@ -32,8 +32,8 @@ export function createVerification(
   const { against, progress } = options
   let checked = 0
   const heads = [momentMs, against?.momentMs].map((ms) => (ms === undefined ? undefined : new HeadHash(ms)))
-  // The given head (`against`) may have been made before one of these corrections. Its time does not show that, because
-  // the clock may have been ahead. So for each correction, a head that ends before the correction is computed too.
+  // The given head (`against`) may be older than a correction. Its time cannot show that, because the clock may have
+  // been ahead. So for each correction, a head that ends before the correction is computed too.
   for (const cutMs of new Set(facts.correctedMs))
     if (against && cutMs <= against.momentMs) heads.push(new HeadHash(against.momentMs, cutMs))
   const chain = createChainCheck(findings)
@@ -57,8 +57,8 @@ export function createVerification(
   }
 
   /**
-   * Lists the requests whose debits were not read, although the log or the return of a debit names them. Such a debit
-   * may be archived.
+   * Lists the requests whose debits were not among the entries read. The log names these requests, or an entry that
+   * gives their debit back. Such a debit may be archived.
    */
   function listUnread(): string[] {
     return [...new Set([...bills.listUnpaired(), ...(log?.listOpen() ?? [])])]
@@ -83,9 +83,9 @@ export function createVerification(
 
   /**
    * Ends the verification and returns its result.
-   * @param accounts all accounts, as they were when the last of their entries was read
-   * @param spent the spending of keys, as it is now
-   * @param nowMs the store's time; entries ahead of it are a finding (ruling Y15)
+   * @param accounts the state of each account when the last of its entries was read
+   * @param spent the present spending of keys
+   * @param nowMs the store's time. An entry with a later time is a finding (ruling Y15)
    * @param recorded see `createArchiveCheck`
    */
   function end(
@@ -114,7 +114,7 @@ export function createVerification(
   }
 }
 
-/** The number of entries between two progress reports. To check so many takes some tenths of a second. */
+/** The number of entries between two progress reports. Checking so many entries takes some tenths of a second. */
 const shownEvery = 5_000
 
 /**

@@ -11,7 +11,8 @@ type FileServices = { prices: Pick<PriceTexts, 'tiers' | 'geos' | 'bands'>; take
 
 /**
  * Reads LiteLLM's prices of tiers (`_flex`), of speeds and geographies (`provider_specific_entry`), and of hours
- * (`off_peak_pricing`). The result is a factor if one factor is exact for all rates. Otherwise it lists each price.
+ * (`off_peak_pricing`). If one factor is exact for all rates, the result is this factor. Otherwise the result lists the
+ * prices.
  * @param named returns the names of the entry's members that have a suffix
  */
 export function readServices(

@@ -62,7 +62,7 @@ function takeNamed(
 ) {
   const exact = listed.filter((model) => fullName(model) === id)
   const bareId = exact[0]?.id ?? id.slice(id.indexOf('/') + 1)
-  // An entry whose id is the typed `provider/id` may be another provider's model. Then the entry does not count.
+  // An entry for another provider's model can have the typed `provider/id` as its id. Such an entry does not count.
   const isMeant = (found: ListedMatch) => exact.length === 0 || ('model' in found && exact.includes(found.model))
   const there = known.find(({ entry }) => {
     const called = [entry['id'], entry['upstream_model']]
@@ -117,7 +117,10 @@ function takeUpdate(id: string, found: ListedMatch, { entry, place }: CatalogRow
   plan.updated.push({ place, figures: changed })
 }
 
-/** Returns the prices that the file replaces in an entry. `why` tells why a person must compare them instead. */
+/**
+ * Returns the prices of the file that replace prices of an entry. If a person must compare them instead, `why` is the
+ * reason.
+ */
 function mergePrices(there: unknown, told: PriceTexts): { texts: PriceTexts; gaps: string[] } | { why: string } {
   if (Array.isArray(there)) return { why: 'has prices by date: compare them with the file' }
   const own = asObject(there) ?? {}
@@ -168,8 +171,8 @@ function fullName({ id, provider }: ListedModel): string {
 }
 
 /**
- * Finds a model by its id or `provider/id`. Models of the upstream's provider are preferred. Without such models, those
- * in `exact` are preferred. If several models remain, their figures must be the same.
+ * Finds a model by its id or `provider/id`. If several models have this name, those of the upstream's provider are
+ * preferred, and then those in `exact`. If several still remain, their figures must be the same.
  * @param exact models that were named as `provider/id`
  */
 function find(

@@ -9,7 +9,7 @@ export type ListedModel = {
   provider: string
   maxOutputTokens: number | undefined
   contextWindow: number | undefined
-  /** Undefined if the file has no price, or a price of 0. */
+  /** The prices of the model. Undefined if the file lacks the price of input or output, or has 0 there. */
   prices: PriceTexts | undefined
   reasons: boolean
   /** Whether the model accepts sampling settings. */
@@ -39,7 +39,7 @@ function isNamedVisibly({ id, provider }: ListedModel): boolean {
   return [id, provider].every((name) => /^[^\p{C}\p{Zl}\p{Zp}]{1,256}$/u.test(name))
 }
 
-/** Reads a provider's models (`<provider>.models.<id>`) of models.dev. Prices are in dollars per million tokens. */
+/** Reads the models of a provider in the JSON file of models.dev. Prices are in dollars per million tokens. */
 function readModelsDev([provider, entry]: [string, unknown]): ListedModel[] {
   return Object.entries(asObject(asObject(entry)?.['models']) ?? {}).map(([id, value]) => {
     const model = asObject(value) ?? {}
@@ -153,8 +153,7 @@ const litellmKeys: Record<keyof RateTexts, string> = {
 const perMillion = 6
 
 /**
- * Matches the names of members that have prices, or factors by tier, hour, region and kind of input. The names are
- * those of both file formats in 2026-11.
+ * Matches the names of members that have prices or factors, in both file formats (LiteLLM, models.dev) as of 2026-11.
  */
 const priceNames = /cost|pric|multiplier|uplift|off_peak|discount|specific_entry/i
 
@@ -180,7 +179,10 @@ function readLitellmCalls(entry: Record<string, unknown>): Record<string, string
 
 type Stepped = { above: unknown; rates: Partial<RateTexts> }
 
-/** Makes the prices of a model. A price that a step lacks is taken from the base, and `gaps` describes that price. */
+/**
+ * Makes the prices of a model. If a step (prices above a number of tokens) lacks a price, the base price is taken.
+ * `gaps` describes the prices that steps lacked.
+ */
 function priced(
   rates: Partial<RateTexts>,
   stepped: readonly Stepped[],
@@ -201,7 +203,7 @@ function priced(
 type OpenStep = Partial<RateTexts> & { above: number }
 
 /**
- * Completes steps (prices above a number of tokens). If a step lacks a price, the step gets the base price.
+ * Fills the gaps of steps (the prices above a number of tokens) with base prices.
  * @returns `gaps`: descriptions of the prices that steps lacked
  */
 export function fillSteps({ steps, ...base }: RateTexts & { steps?: readonly OpenStep[] }) {

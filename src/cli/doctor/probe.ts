@@ -34,7 +34,9 @@ export type Probe = {
   model: string | null
   wire: ClientWire | null
   name: string
-  /** Set if only triwire guarantees what is checked. On another server, a failed check need not be a fault. */
+  /**
+   * Set if the check tests a promise that only triwire makes. On another server, a failed check need not be a fault.
+   */
   isOurs?: true
   /** Runs the check. @throws Error that describes the fault */
   run(asker: Asker): Promise<ProbeVerdict>

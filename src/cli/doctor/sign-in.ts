@@ -106,7 +106,7 @@ function judgeEnd({ endMs }: Certificate, nowMs: number): ProbeVerdict {
   )
 }
 
-/** Compares the certificate with the trusted certificate in Claude Code's file. Only this part of the file is read. */
+/** Compares the certificate with the one that Claude Code trusts. Only `gatewayTrust` of Claude Code's file is read. */
 function checkPin({ host, hostname }: URL, { digest }: Certificate): ProbeVerdict | undefined {
   const folder = process.env['CLAUDE_CONFIG_DIR'] ?? join(homedir(), '.claude')
   let pins: Record<string, unknown> | undefined

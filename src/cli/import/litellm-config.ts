@@ -128,8 +128,8 @@ function findDeployments(made: LitellmMaking): Deployment[] {
 }
 
 /**
- * Returns the deployments of an entry. This is usually one deployment. If the name contains `*`, it is one for each
- * model that matches.
+ * Returns the deployments that an entry stands for, usually one. If the entry's name contains `*`, each known model
+ * that matches gives one deployment.
  */
 function named(
   made: LitellmMaking,

@@ -9,7 +9,10 @@ export type DumpRow = Readonly<Record<string, unknown>>
  */
 export type LitellmDump = Readonly<Record<'keys' | 'teams' | 'users' | 'members', readonly DumpRow[]>>
 
-/** Members of a row that may hold rows in a single object. Other members of a row hold rows only in a list. */
+/**
+ * Members of a row that can contain a single row, without a list around it. In other members, only lists are searched
+ * for rows.
+ */
 const wrappers = new Set(['user', 'user_info', 'team_info'])
 
 /** Columns that rows of users have, and rows of team members do not have. */
@@ -60,7 +63,7 @@ export function memberOf(user: string, team: string): string {
   return JSON.stringify([user, team])
 }
 
-/** Whether a value means true, as PostgreSQL, JSON, numbers and programs that write CSV express it. */
+/** Whether a value means true. PostgreSQL, JSON and programs that write CSV express this in different ways. */
 export function isTrue(value: unknown): boolean {
   return /^(t|true|1|y|yes)$/i.test(String(value).trim())
 }

@@ -34,7 +34,9 @@ export type KeysPlan = {
 export type KeysOptions = {
   /** The account for keys without a team, and for keys whose team becomes a label. */
   account: string
-  /** The fate of teams. If undefined, teams with a budget or limits become accounts, and the others become labels. */
+  /**
+   * How teams are imported. If undefined, teams with a budget or limits become accounts, and the others become labels.
+   */
   teams: 'accounts' | 'labels' | undefined
   /** The credit of each account. If undefined, an account gets the rest of its team's budget. */
   creditNanos: bigint | undefined
@@ -91,7 +93,7 @@ class KeysPlanning {
   readonly #leftMetadata = new Map<string, string[]>()
   readonly #users: ReadonlyMap<unknown, DumpRow>
   readonly #members: ReadonlyMap<string, DumpRow>
-  /** For each user: the teams of the user's keys ('' for a key without a team), and the account of the last key. */
+  /** For each user: the teams of all their keys ('' for no team), and the account of the last key. */
   readonly #homes = new Map<string, { account: string; teams: Set<string> }>()
 
   constructor(dump: LitellmDump, options: KeysOptions) {
@@ -355,7 +357,7 @@ class KeysPlanning {
     })
     if (right.length > modelsMax)
       this.#notes.add(`${setting}: a key names ${modelsMax} models, so the last ones are left out: use patterns`)
-    // If no model of the key exists here, the key may use no model. An empty list would allow all models.
+    // If no model of the key exists here, the key is allowed no model. An empty list would allow all models.
     return right.length > 0 ? right.slice(0, modelsMax) : ['no-default-models']
   }
 
@@ -386,7 +388,7 @@ function push(lists: Map<string, string[]>, name: string, owner: string): void {
   else lists.set(name, [owner])
 }
 
-/** Reads a list, or a text such as `['a', 'b']`. Undefined means all: `all-proxy-models`, `*` or an empty list. */
+/** Reads a list, or a text such as `['a', 'b']`. @returns undefined if all models are allowed */
 function modelsOf(value: unknown): string[] | undefined {
   const list = typeof value === 'string' ? value.match(/[^\s,'"[\]{}]+/g) : value
   const models = Array.isArray(list) ? list.filter((one) => typeof one === 'string' && one !== '') : []
@@ -451,7 +453,7 @@ function boundOf(row: DumpRow, limits: DumpLimits, note: (text: string) => void)
   return left === undefined || budget?.per ? budget : { nanos: left > 0n ? left : 1n, per: undefined }
 }
 
-/** Returns a budget and its unspent rest. If triwire lacks the budget's period, the budget gets a stricter period. */
+/** Returns a budget and its unspent rest. A period that triwire does not have is replaced by a stricter one. */
 function budgetOf(
   row: DumpRow,
   { budget: credits, duration }: DumpLimits,

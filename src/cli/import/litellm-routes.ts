@@ -197,7 +197,7 @@ function accountOf(made: LitellmMaking, { path }: Deployment, { account }: Deplo
 
 /**
  * Returns the name of the upstream that has these accounts. If no upstream has them, one is created.
- * @param used the pairs of upstream and model that other routes of the model use. No pair may be used twice.
+ * @param used the pairs of an upstream and its model name that are already in use. Each route needs a pair of its own
  */
 function upstreamOf(
   made: LitellmMaking,

@@ -11,7 +11,10 @@ export type LitellmOptions = {
   today: string
   /** Models of a published price file, which supplies prices and limits that LiteLLM's file lacks. */
   listed?: readonly ListedModel[]
-  /** Whether models without a known price are free. If not, only such models on the operator's servers are kept. */
+  /**
+   * Whether a model without a known price costs nothing. If false, such a model is left out, unless it runs on the
+   * operator's own server.
+   */
   isUnpricedFree?: boolean
   /** Why a model without a price is left out. Default: the reason in the words of LiteLLM's file. */
   unpriced?: string
@@ -75,7 +78,10 @@ export const aliasPlaces = [
 
 export type SettingPlace = { path: string; section: string; key: string }
 
-/** Lists settings with their sections and keys in litellm-fates.ts. @param one the only model to list; default: all */
+/**
+ * Lists the settings of a file. `section` and `key` find a setting in litellm-fates.ts.
+ * @param one a model. If it is given, only the settings of this model are listed
+ */
 export function settingsOf(
   source: SourceFields,
   one?: { path: string; params: SourceFields; info: SourceFields },

@@ -12,7 +12,10 @@ import type { OneApiRow, OneApiTables } from './one-api-tables.ts'
 
 export type OneApiDialect = 'one-api' | 'new-api'
 
-/** LiteLLM's name of a provider, the version for addresses that lack one, and the default address. */
+/**
+ * A kind of channel. `provider` is LiteLLM's name. `version` is for addresses without a version. `base` is the default
+ * address.
+ */
 type ChannelKind = readonly [provider: string, version?: string, base?: string]
 
 /** Channel types of both One API and New API (relay/channeltype/define.go, constant/channel.go, November 2026). */

@@ -106,7 +106,7 @@ export async function writeImport(made: MadeImport, options: WriteOptions, comma
   )
 }
 
-/** Returns the setting `store` of the configuration that will be replaced, because that store gets the keys. */
+/** Returns the setting `store` of the configuration that will be replaced. The keys are imported into that store. */
 function storeOf(output: string | undefined): { store?: unknown } {
   if (output === undefined || !existsSync(output)) return {}
   try {

@@ -8,7 +8,7 @@ import { tryLock } from './lock.ts'
 const dueMs = 300_000
 /** The time limit of a refresh with all its waits, in ms. Codex ends a command after 5 s. */
 const refreshMs = 4_500
-/** A refresh begins only if this many ms are left. After a timeout of the refresh, its new tokens could be lost. */
+/** A refresh begins only if this many ms are left. If it began later and timed out, the new tokens could be lost. */
 const attemptMsMin = 1_000
 /** The longest wait for another process's refresh while the old token is still valid, in ms. */
 const waitMs = 1_500
@@ -120,8 +120,8 @@ async function refresh(path: string, limitMs: number, warn: (line: string) => vo
 const againMs = 200
 
 /**
- * Sends the refresh, and sends it again after a failure if there is time. If the gateway has already done the first
- * refresh, it still accepts the old refresh token for a minute, and returns the same new tokens.
+ * Sends the refresh request. After a failure, sends it once more if there is time. This does no harm, because the
+ * gateway accepts an old refresh token for a minute more, and returns the same new tokens.
  */
 async function askTwice(endpoint: string, token: string, limitMs: number): Promise<OauthAnswer> {
   const { askEndpoint } = await import('./exchange.ts')

@@ -133,7 +133,7 @@ export function findUrl(named: string | undefined): string | undefined {
   return urls[0]
 }
 
-/** Returns the gateway as `findUrl` does. @throws SignInFault if there is no sign-in */
+/** Returns the same gateway as `findUrl`. @throws SignInFault also if there is no sign-in */
 export function chooseUrl(named: string | undefined): string {
   const url = findUrl(named)
   if (url !== undefined) return url

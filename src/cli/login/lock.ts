@@ -65,7 +65,8 @@ function readIfThere(path: string): string | undefined {
 /** Whether the process that holds the lock has ended. @param pid its process id; NaN if the id is not written yet */
 function hasEnded(pid: number): boolean {
   if (Number.isNaN(pid)) return false
-  // The id is that of this process, which does not have the lock. So an earlier process had the same id.
+  // This process does not hold the lock. If the lock has this process's id, it is from an earlier process with the same
+  // id.
   if (pid === process.pid) return true
   try {
     process.kill(pid, 0)

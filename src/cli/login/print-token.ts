@@ -6,7 +6,7 @@ import { chooseUrl } from './kept.ts'
  * Prints a bearer token on stdout and nothing else. Agents run this before their requests, and again after a 401. A
  * failure is one line on stderr, with exit code 1 if a retry may succeed, and 3 if a person must act. No browser opens.
  * @param named the gateway; optional if there is only one sign-in
- * @param agent an agent that stores its key: prints a key for it instead of a token (own-key.ts)
+ * @param agent set for an agent that stores its key. It then gets a key of its own instead of a token (own-key.ts)
  */
 export async function printToken(named: string | undefined, agent?: string): Promise<void> {
   try {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The command with which an agent gets a token. `note` tells the person why it may stop working. */
+/** The command with which an agent gets a token. `note` tells the person why the command may stop working. */
 type TokenCommand = { words: readonly string[]; note?: string }
 
 const names = process.platform === 'win32' ? ['triwire.cmd', 'triwire.exe'] : ['triwire']

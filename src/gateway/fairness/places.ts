@@ -1,6 +1,6 @@
 import { GatewayError } from '../../errors.ts'
 
-/** A number for each account. A number of 0 takes no memory. */
+/** Keeps a number for each account. A number of 0 takes no memory. */
 class Tally {
   readonly #numbers = new Map<string, number>()
 
@@ -16,7 +16,7 @@ class Tally {
   }
 }
 
-/** The most upstreams in `Readers` at one time: for all accounts together, and for one account (C12). */
+/** The most upstreams that are read for their usage figures at one time, for all accounts and for one account (C12). */
 const readersMax = 200
 const readersOfAccountMax = 20
 
@@ -25,7 +25,7 @@ export class Readers {
   count = 0
   readonly #ofAccount = new Tally()
 
-  /** Takes a place for an upstream that is read on. @returns false if no place is free for this account */
+  /** Takes a place to continue reading an upstream. @returns false if no place is free for this account */
   enter(accountId: string): boolean {
     if (this.count >= readersMax || this.#ofAccount.of(accountId) >= readersOfAccountMax) return false
     this.count++
@@ -39,7 +39,7 @@ export class Readers {
   }
 }
 
-/** The most requests to count tokens that one account may run at a time (ruling R18). */
+/** The largest number of requests for a token count that one account may run at a time (ruling R18). */
 const countsAtOnceMax = 2
 
 /**
@@ -145,7 +145,7 @@ export class BodyShare implements Disposable {
     this.#taken = 0
   }
 
-  /** Hands the share to a new owner, who must release it. The end of this scope then no longer releases it. */
+  /** Hands the share to a new owner, who must release it. The `dispose` of the old owner then does nothing. */
   handOn(): BodyShare {
     this.#isHandedOn = true
     return this
@@ -170,12 +170,12 @@ export function tooLarge(bodyBytesMax: number): GatewayError {
 const turnBytes = 2 * 1_048_576
 
 /**
- * The request bytes that may be searched for echoes in one turn of the ticker, on average. One large request may exceed
- * the limit; the next turns then get less. The search of this many bytes takes 8 ms, which is 3 % of a turn.
+ * The request bytes that are searched for echoes in one turn of the ticker, on average. After a larger request, the
+ * next turns get less. The search of this many bytes takes 8 ms, which is 3 % of a turn.
  */
 const searchedBytes = 524_288
 
-/** Bytes that a stream may always bring in a turn, however many streams run. The fastest models write half as much. */
+/** Each stream may bring this many bytes in a turn of the ticker. The fastest models write half as much. */
 const shareMin = 16_384
 
 /** A stream that is paused because it brought more than its share. */
@@ -197,7 +197,7 @@ export class Flow {
   searchable = searchedBytes
   #held: Held[] = []
 
-  /** Keeps a paused stream. In each turn, `tick` asks the stream whether it may go on. */
+  /** Keeps a paused stream. In each turn of the ticker, `tick` asks the stream whether it may go on. */
   hold(stream: Held): void {
     this.#held.push(stream)
   }

@@ -1,6 +1,6 @@
 import { failureTexts, GatewayError } from '../../errors.ts'
 
-/** The time in one turn of the event loop in which requests are begun, in ms. Later requests wait for another turn. */
+/** Requests are begun for this many ms in each turn of the event loop. Further requests wait for a later turn. */
 export const budgetMs = 5
 
 /** A body of more bytes than this is heavy, because it may block the event loop for tens of milliseconds. */
@@ -37,10 +37,9 @@ type Waiter = { accountId: string; bytes: number; sinceMs: number; begin: () => 
 export type Turns = ReturnType<typeof createTurns>
 
 /**
- * Decides which request begins when not all can begin at once (decision 0020). A request is read, checked and
- * translated in one piece, during which nothing else runs. Many such pieces in one turn of the event loop would delay
- * all answers. So requests are begun for only `budgetMs` in a turn, and the rest waits. Of the waiting requests, those
- * of the account with the least recent use come first. While the loop is idle, a turn costs only a look at the clock.
+ * Decides which request begins when not all can begin at once (decision 0020). Beginning a request blocks the event
+ * loop while the request is read, checked and translated. So requests are begun for only `budgetMs` in a turn of the
+ * loop, and the others wait. Of these, the requests of the account with the least recent use come first.
  */
 export function createTurns({ clockMs, soon, after }: TurnParts) {
   /** When this turn of the loop began its first request; undefined if it has begun none. */
@@ -93,7 +92,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts) {
     if (bytes > heavyBytes) heavyStartMs = nowMs
   }
 
-  /** Notes the end of the heavy request, if one began. Each request is handled in one piece, so it has ended by now. */
+  /** Notes that the heavy request of this turn has ended, if there was one. Each request is handled in one piece. */
   function endHeavy(nowMs: number): void {
     if (heavyStartMs === undefined) return
     heavyFromMs = nowMs + Math.min(nowMs - heavyStartMs, restMaxMs)
@@ -161,7 +160,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts) {
     if (own.length === 0) waiting.delete(best.accountId)
     note(best.accountId, best.bytes, nowMs)
     best.begin()
-    // Without a waiting request, nothing else notes the end of this heavy request.
+    // If no further request waits, no other callback would note the end of this heavy request.
     if (best.bytes > heavyBytes) soon(() => endHeavy(clockMs()))
   }
 }

@@ -3,13 +3,12 @@ import type { AnswerEvent } from '../answer.ts'
 import { mergeUsage, type UsageReport } from '../usage.ts'
 
 /**
- * Enforces the stop sequences that the upstream does not enforce, in text blocks only (R-STOP). The text ends before
- * the match. `finish` follows at once, before the upstream's own end, with the counters reported so far. The delivery
- * decides whether to keep reading the upstream (rulings T15, C12). The earliest match wins. If several matches begin
- * at the same place, the longest wins. If the upstream reports the sequence at which it stopped, that sequence is
- * believed only if the client requested it.
+ * Enforces stop sequences in text blocks (R-STOP). The text ends before the earliest match. If several matches begin
+ * there, the longest counts. `finish` follows at once, with the counters reported so far. The delivery decides whether
+ * to keep reading the upstream (rulings T15, C12). If the upstream reports the sequence at which it stopped, the report
+ * is believed only if the client requested that sequence.
  * @param asked all sequences of the request
- * @param local the sequences to enforce here
+ * @param local the sequences that the upstream does not enforce
  */
 export function cutAtStops(asked: readonly string[], local: readonly string[]): Step<AnswerEvent, AnswerEvent> {
   const wanted = local.filter((stop) => stop !== '')
@@ -89,17 +88,19 @@ type StopPatterns = {
   /** The first characters of all sequences, as code units. */
   firsts: ReadonlySet<number>
   /**
-   * For each state: its first child (`longer`, one character longer), the next child of its parent (`sibling`), and its
-   * own last character (`code`).
+   * The states form a tree: the text of a child is the text of its parent and one more character. For each state:
+   * `longer` is its first child, `sibling` is the next child of its parent, and `code` is its own last character.
    */
   longer: Int32Array
   sibling: Int32Array
   code: Uint16Array
   /** For each state: the state with the longest text that is a proper suffix of this state's text. */
   fallback: Int32Array
-  /** For each state: the longest stop sequence at the end of its text, as an index in `stops`; -1 if there is none. */
+  /**
+   * For each state: the longest stop sequence with which its text ends, as an index in `stops`; -1 if there is none.
+   */
   ending: Int32Array
-  /** For each state: how many of its last characters may be the beginning of a stop sequence. */
+  /** For each state: how many characters at the end of its text can still become a stop sequence. */
   growing: Int32Array
 }
 
@@ -130,7 +131,7 @@ export function compileStops(stops: readonly string[]): StopPatterns {
     }
     ending[state] = place
   }
-  // Shorter states are processed first, since longer states fall back to them.
+  // States with shorter texts come first, because the other states fall back to them.
   const waiting = [0]
   for (let i = 0; i < waiting.length; i++) {
     const state = waiting[i]!
@@ -145,7 +146,7 @@ export function compileStops(stops: readonly string[]): StopPatterns {
   return patterns
 }
 
-/** Returns the state whose text is the text of `state` and then `character`; 0 if there is no such state. */
+/** Returns the state for the text of `state` with `character` added; 0 if there is no such state. */
 function stepOf({ longer, sibling, code }: StopPatterns, state: number, character: number): number {
   let next = longer[state]!
   while (next !== 0 && code[next] !== character) next = sibling[next]!
@@ -153,9 +154,9 @@ function stepOf({ longer, sibling, code }: StopPatterns, state: number, characte
 }
 
 /**
- * Moves on by one character of the input. Each state stands for a text (the beginning of a sequence).
+ * Reads one character of the input. Each state stands for a text, which is the beginning of a stop sequence.
  * @param counting counts the visited states
- * @returns the state of the longest such text with which the input so far ends
+ * @returns the state with the longest text that the input ends with
  */
 function follow(patterns: StopPatterns, state: number, character: number, counting?: { compared: number }): number {
   for (let from = state; ; from = patterns.fallback[from]!) {
@@ -228,7 +229,7 @@ export class StopMatcher {
     if (isBetter || (foundAt === best.foundAt && stop.length > best.stop.length)) this.#best = { stop, foundAt }
   }
 
-  /** Removes the text before a position from the withheld text, and returns it. */
+  /** Removes the text before a position from the withheld text. @returns the removed text */
   #show(place: number): string {
     const length = Math.max(0, place - (this.#read - this.#withheld.length))
     const shown = this.#withheld.slice(0, length)

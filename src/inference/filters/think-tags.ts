@@ -5,16 +5,15 @@ import { cutsBlocks } from '../narrator.ts'
 export type ThinkTags = { open: string; close: string; implicitOpen: boolean }
 
 /**
- * Moves reasoning that a model writes between tags in its text into a reasoning block. Tags count only at the beginning
- * of the first text. Later tags are ordinary text, since a model may write about tags.
+ * Moves a thought that a model writes between tags in its text into a reasoning block. Tags count only at the beginning
+ * of the first text, since a model may write about tags.
  *
- * Some servers send the same thought in a reasoning field too, before the tags or along with each piece of tagged text
- * (BUG-6). Then the thought in the field is shown, and the text between the tags is dropped. Three rules apply to this
- * field:
+ * Some servers also send the thought in a reasoning field, before the tags or along with each piece (BUG-6). Then the
+ * thought in the field is shown, and the text between the tags is dropped.
  * - A piece of the field does not end the text block.
  * - After a further thought in the field, the text may begin with tags again.
- * - After any thought in the field, tags may also stand in the middle of the text. Such tags count only if the text
- *   between them repeats that thought.
+ * - After any thought in the field, tags count in the middle of the text too, if the text between them repeats the
+ *   thought.
  */
 export function splitThinkTags(tags: ThinkTags): Step<AnswerEvent, AnswerEvent> {
   return new ThinkTagFilter(tags)
@@ -29,16 +28,14 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   #state: 'before' | 'inside' | 'after' | 'outside' = 'before'
   /** Text at the end of a piece that may be the beginning of a tag. */
   #withheld = ''
-  /**
-   * Blanks before a possible tag. Blanks are only appended to this string, since each of many pieces may be one blank.
-   */
+  /** Blanks that came before a possible tag. */
   #blanks = ''
   /**
-   * Text that came before a closing tag, but without an opening tag. This text is kept as long as it may be a
-   * repetition of the thought in the reasoning field.
+   * Text that may be a thought or ordinary text, because its opening tag is missing or came late. It is kept while it
+   * repeats the thought in the reasoning field.
    */
   #unproven: string | undefined
-  /** The text in `#unproven` after a repetition of the whole thought. Only blanks are accepted there. */
+  /** The rest of `#unproven` after a repetition of the whole thought. Only blanks are accepted in it. */
   #beyond = ''
   /** Whether a word was found in `#unproven`. Blanks before the first word are ignored. */
   #hasWord = false
@@ -46,13 +43,13 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   /** `#reading`: the number of the text block that is being read. `#open`: the block that is open in our output. */
   #reading: number | undefined
   #open: { index: number; kind: 'text' | 'reasoning' } | undefined
-  /** Whether text followed the last piece of the reasoning field. */
+  /** Whether text was read since the last block of the reasoning field began. */
   #hasRead = false
-  /** Whether the incoming block that stopped last (of text, or of the reasoning field) was cut. */
+  /** Whether the last block of text or of the reasoning field that stopped was cut. */
   #wasCut = false
   /**
-   * Whether tagged text without an opening tag came before the reasoning field. The tagged text and the field may then
-   * repeat each other.
+   * Whether text that only a closing tag marks as reasoning came before the reasoning field. The text and the field may
+   * then repeat each other.
    */
   #isImplied = false
   /** The part of the reasoning field's text that the tagged text has not repeated yet. */
@@ -63,7 +60,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   #isMirrored = false
   /** Whether text came before the tags. An opening tag is then text, unless a repetition of the thought follows it. */
   #isLate = false
-  /** The numbers of the open blocks of the reasoning field, whose text is compared with the tagged text. */
+  /** The indexes of open blocks that come from the reasoning field. Their text is compared with the tagged text. */
   readonly #fields = new Set<number>()
   readonly #numbers = new Map<number, number>()
   #events: AnswerEvent[] = []
@@ -152,7 +149,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
     return this.#thought !== undefined && this.#thought.trim() !== ''
   }
 
-  /** Reads a piece of the reasoning field. Only the part that the tagged text has not contained yet is emitted. */
+  /** Reads a piece of the reasoning field. Emits only text that the tagged text did not have already. */
   #readField(text: string) {
     const [beyond, left] = pastRepetition(this.#unrepeated, text)
     this.#unrepeated = left
@@ -216,14 +213,17 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
     if (this.#thought === undefined) this.#stop(false)
     else {
       this.#isMirrored = true
-      // Tags at the beginning of the answer repeat the thought of the reasoning field, even if the words differ.
+      // Tagged text before the answer counts as a repetition of the reasoning field, even if the words differ.
       if (!this.#isImplied) this.#thought = ''
     }
     this.#state = 'after'
     return text.slice(at + close.length)
   }
 
-  /** Reads text outside of tags. @returns the text after an opening tag, which may repeat the thought; else '' */
+  /**
+   * Reads text outside of tags.
+   * @returns the rest after an opening tag, whose text may repeat the thought; empty without such a tag
+   */
   #readText(text: string): string {
     const { open } = this.#tags
     const at = this.#isRepeatable() ? text.indexOf(open) : -1
@@ -258,9 +258,8 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   }
 
   /**
-   * Whether the text since the opening tag still repeats the thought of the reasoning field. Each piece is compared
-   * only with its own part of the thought, since there may be many pieces. A text that is longer than the thought is no
-   * repetition, unless it is longer only by blanks at its end.
+   * Whether the text since the opening tag still repeats the text of the reasoning field. Only the new piece is
+   * compared, since there may be many pieces. After the whole repetition, only blanks may follow.
    */
   #repeats(piece: string): boolean {
     const said = this.#hasWord ? piece : piece.trimStart()
@@ -321,8 +320,8 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
 
 /**
  * Compares a piece with the text that it is expected to repeat, ignoring blanks before both.
- * @returns the part of the piece after the repetition, and the part of the text that later pieces must still repeat. If
- *   the piece does not repeat the text, these are the whole piece and ''
+ * @returns `beyond`, the part of the piece after the repetition, and `left`, the part of the text that later pieces
+ *   must repeat. If the piece repeats nothing, these are the whole piece and ''
  */
 function pastRepetition(text: string, piece: string): [beyond: string, left: string] {
   for (const [told, said] of [

@@ -14,11 +14,10 @@ export function isBlankJson(text: string): boolean {
 const charactersMax = 32 * 1_048_576
 
 /**
- * Fails an answer if a call's arguments are neither blank nor one whole object (ruling Y5). The client parses the
- * arguments when the call stops, and would run the call with wrong arguments or none. So the stop of a broken call is
- * withheld until the reason for the answer's end is known. If the answer was cut, only its last block may be broken,
- * because clients run each earlier call as soon as the next block follows. Blank arguments become `{}`, since blank
- * text is not valid JSON.
+ * Fails an answer if a call's arguments are neither blank nor one whole object (ruling Y5). When such a call stops, the
+ * client would run it with wrong arguments or none. So the stop is withheld until the reason for the answer's end is
+ * known. If the answer was cut, only its last block may be broken. Blank arguments become `{}`, because blank text is
+ * not valid JSON.
  * @param decode converts a call's joined deltas to its arguments
  */
 export function requireWholeCalls(decode = (text: string) => text) {

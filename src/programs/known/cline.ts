@@ -4,8 +4,8 @@ import { json, type Program } from '../program.ts'
 const provider = 'openai-compatible'
 
 /**
- * The settings are in the file that `cline auth` writes, because that command accepts no figures of a model. The
- * figures are in the provider's settings, because Cline ignores them in an entry of its `models.json`.
+ * The settings are in the file that `cline auth` writes, because that command accepts no context window and no output
+ * limit. Both are set for the provider, because Cline ignores them in an entry of its `models.json`.
  */
 export const cline: Program = {
   wires: ['chat'],

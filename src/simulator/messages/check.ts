@@ -20,7 +20,7 @@ import { isSealOf } from '../seal.ts'
 const cacheMarksMax = 4
 const thinkingBudgetMin = 1024
 
-/** @throws Rejection */
+/** Checks the body of a request on the messages wire. @throws Rejection */
 export function checkMessages(body: SimulatorJson): void {
   const outputMax = integer(body['max_tokens'], 'max_tokens', 1)
   const tools = checkTools(body)

@@ -72,7 +72,9 @@ function inputOf(text: string): unknown {
   }
 }
 
-/** Writes the start, a ping, and one block after the other. The signature comes just before the end of its block. */
+/**
+ * Writes the start, a ping, and one block after the other. The signature of reasoning is the last delta of its block.
+ */
 function* writeFrames(reply: SimulatedReply, head: ReplyHead): Iterable<Frame> {
   const usage = usageOf(reply)
   const start = { ...shell(head), content: [], stop_reason: null, stop_sequence: null }

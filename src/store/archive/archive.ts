@@ -132,7 +132,7 @@ export async function detachMonth(store: ArchiveStore, wishes: ArchiveWishes): P
 }
 
 /**
- * Puts the entries of a detached month back into the store, unchanged. The sealed rows and the index stay.
+ * Puts the entries of a detached month back into the store, unchanged. The month's sums and index stay in the store.
  * @throws StoreError
  */
 export async function attachMonth(store: ArchiveStore, wishes: ArchiveWishes): Promise<ArchiveReport> {
@@ -169,7 +169,7 @@ function countOf(ranges: readonly SealRange[]): { accounts: number; entries: num
 
 /**
  * Plans the archive of a month.
- * @param isAll true for a detachment, which has more conditions and includes entries that earlier archives left out
+ * @param isAll true for a detachment. It has more conditions, and includes entries that earlier archives left out
  */
 async function plan(
   store: ArchiveStore,
@@ -235,7 +235,10 @@ async function* pieces(
   }
 }
 
-/** Makes the line that begins an account in the file: its range, and the digest and balance before its first entry. */
+/**
+ * Makes the line that begins an account in the archive file. It has the range of the account's entries, and the digest
+ * and balance before the first of them.
+ */
 async function beginning(store: ArchiveStore, { accountId, fromSeq, toSeq }: SealRange) {
   const link = await linkBefore(store, accountId, fromSeq)
   return {
@@ -255,9 +258,8 @@ async function linkBefore({ dialect, run }: ArchiveStore, accountId: string, seq
 type ProvenFile = { digest: string; sealsDigest: string; indexDigest: string }
 
 /**
- * Verifies that a file is consistent, and that it matches the store. The file must have exactly the entries that
- * `ranges` names for each account. In each range, the digest before the first entry and the digest of the last entry
- * must be those in the store.
+ * Verifies that a file is consistent, and that it matches the store. The file must have exactly the entries in
+ * `ranges`. File and store must agree on the digests at both ends of each range.
  * @param take gets the sealed rows and index rows of each part
  */
 async function prove(
@@ -396,7 +398,7 @@ async function move(
   return archive
 }
 
-/** Throws if another command is working on the month. @param isHeld false if that command has changed the archive */
+/** Throws if another command works on the month. @param isHeld whether the archive is as this command left it */
 function refuseBusy(month: string, isHeld: boolean): void {
   if (!isHeld)
     throw new StoreError(`another command is working on ${month}: wait until it ends, then run this one again`)

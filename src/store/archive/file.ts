@@ -31,8 +31,8 @@ import type { Row } from '../sql/step.ts'
 export type ArchiveHeader = { month: string; timeZone: string; fromMs: number; untilMs: number }
 
 /**
- * The first line of an account.
- * @property before the digest of the entry before the first one; null if there is no such entry
+ * The line before the entries of an account.
+ * @property before the digest of the entry before number `from`; null if there is no such entry
  */
 type AccountLine = { account: string; from: number; to: number; before: string | null; balance: bigint }
 
@@ -208,7 +208,7 @@ export async function* readArchive(
   }
 }
 
-/** The line that begins an account, as JSON parses it: its integers are bigint. */
+/** The line that begins an account, as parsed from JSON. Its integers are bigint. */
 type FileAccount = Omit<AccountLine, 'from' | 'to'> & { from: bigint; to: bigint }
 
 type OpenAccount = { line: FileAccount; sums: ReturnType<typeof createSealedSums>; seal: Seal | undefined }

@@ -18,7 +18,7 @@ const [lockMs, triesMax] = [1_000, 10]
 /** The SQLSTATE of a statement that waited too long for a lock. */
 const lockNotAvailable = '55P03'
 
-/** Makes PostgreSQL use an index even without statistics. In the index, the entries of an account are together. */
+/** Makes PostgreSQL use the index in which the entries of an account are together, even without statistics. */
 const settings = { enable_seqscan: 'off' }
 
 /** Opens a database for archiving. @throws StoreError if the database cannot be used, or its content was moved */
@@ -53,7 +53,7 @@ export function createPostgresArchive(database: Database, shown: string): Archiv
         try {
           return await database.transact(makeGuards)
         } catch (error) {
-          // One long statement of another session has the lock. Waiting debits are posted before the next try.
+          // Another session holds the lock in a long statement. Waiting debits are posted before the next try.
           if (tries === triesMax || codeOf(error) !== lockNotAvailable) throw error
         }
       }

@@ -59,7 +59,7 @@ export class Tally {
   }
 }
 
-/** Entries refer to rows of these two registers, by the key column given here. So these registers are copied first. */
+/** Registers to which entries refer, with the column that entries name. These registers are copied first. */
 const namedBy = { accounts: 'id', prices: 'version' } as const
 
 /** Returns the rows of `from` that `to` lacks, or has with other values. */

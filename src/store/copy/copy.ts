@@ -42,11 +42,11 @@ export type CopyReport = {
   prices: number
   balancesNanos: bigint
   headMs: number
-  /** The time without servers, in ms: from the end of the source's servers until the target may be used. */
+  /** How long no server can run, in ms: from the end of the source's servers until the target is ready. */
   pauseMs: number
 }
 
-/** The most entries in one statement. The limit for rows of any other table is the same. */
+/** The most rows of any table in one statement. */
 const sliceMax = 2_000
 
 /** The times between two checks whether the servers have stopped, and between two copies of new entries, in ms. */
@@ -138,7 +138,7 @@ class Copy {
     return { registers, there }
   }
 
-  /** Reads the unverified entries from the source and from the target, and adds them to the sums of each. */
+  /** Reads the entries that are not verified yet from source and target, and adds them to the sums of their store. */
   async prove(): Promise<void> {
     const tails = Array.from(this.#come!, ([accountId, seq]) => ({ accountId, seq }) as ChainEnd)
     const ranges = rangesBehind(tails, this.#proved)
@@ -238,7 +238,7 @@ export async function refuseMovedElsewhere(source: CopySource, target: string): 
   return moved
 }
 
-/** Refuses a source that was moved, unless a move into this target was interrupted in its last step. */
+/** Refuses a moved source, unless its move into this target was interrupted in the last step. */
 async function refuseMoved(source: CopySource, target: CopyTarget): Promise<void> {
   const moved = await refuseMovedElsewhere(source, target.shown)
   if (moved && (await target.readMoved())?.to !== '') throw new StoreError(sayMoved(source.shown, moved))
@@ -272,8 +272,8 @@ async function refuseOthers(source: CopySource, target: CopyTarget): Promise<voi
 }
 
 /**
- * Refuses to copy a store onto itself under another name. In this case, `begin` has marked the source itself as
- * incomplete.
+ * Refuses a target that is the source under another name. The target was just marked as incomplete. If the source has
+ * the mark now, both are the same store.
  */
 async function refuseItself(source: CopySource, target: CopyTarget): Promise<void> {
   if ((await source.readMoved())?.to !== '') return

@@ -57,7 +57,10 @@ export type CopyEnd = {
   /** Returns the entries of the ranges, range by range, the oldest entry of each range first. */
   readEntries(ranges: readonly EntryRange[]): Promise<RegisterRow[]>
   readRegisters(): Promise<Registers>
-  /** Counts entries and references of credits, and adds up the accounts' last entry numbers, all at one moment. */
+  /**
+   * Counts the entries and the references of credits. `numbered` is the sum of the accounts' last entry numbers. All
+   * are read at one moment.
+   */
   count(): Promise<{ entries: number; numbered: number; references: number }>
   /** The first month whose entries are detached. */
   readAwayMonth(): Promise<string | undefined>

@@ -48,7 +48,7 @@ export async function openPostgresSource(place: PostgresPlace): Promise<CopySour
     const servers = await findServers(database)
     if (servers) return { servers }
     return database.transact(async (transaction) => {
-      // If an earlier try was interrupted after the move, the store is already closed.
+      // An earlier try may have been interrupted after it closed the store for writing.
       await allowWriting(transaction)
       await transaction.query(
         `LOCK TABLE triwire.prices, triwire.lists, triwire.shifted, triwire.balances, triwire.credits, triwire.entries, triwire.accounts, triwire.keys,

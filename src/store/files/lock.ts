@@ -19,7 +19,7 @@ export function lockPathOf(storePath: string): string {
  * @throws LockedError; StoreError if the disk is full or fails
  */
 export function lockStore(path: string): () => void {
-  // All names of a store lead to the same lock.
+  // A link to the store leads to the same lock as the store's own path.
   const lockPath = lockPathOf(realPath(path))
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   let db: DatabaseSync | undefined

@@ -28,7 +28,7 @@ export function createSpool(path: string): Spool {
    * first opened.
    */
   let acknowledgedBytes: number | undefined
-  /** Whether bytes after `acknowledgedBytes` may exist. */
+  /** Whether the file can have bytes after `acknowledgedBytes`. */
   let isTorn = false
   let isClosed = false
   let last: Promise<unknown> = Promise.resolve()
@@ -72,8 +72,9 @@ export function createSpool(path: string): Spool {
   }
 
   /**
-   * Appends notes that name debits to reverse. If the line of such a debit could not be cut off, the note also voids
-   * that line. If a note cannot be made durable, its bytes stay in the file. So they survive a kill of the process.
+   * Appends notes that name debits to reverse. A failed append may leave the line of a debit in the file. The note
+   * voids this line too. Even a note that cannot be made durable stays in the file, so it survives a kill of the
+   * process.
    */
   async function note(lines: readonly string[]): Promise<void> {
     isUsed = true

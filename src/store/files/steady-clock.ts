@@ -4,9 +4,8 @@ import { uptime } from 'node:os'
  * Creates a clock in milliseconds that never runs back, and that runs on during suspension. It follows `os.uptime()`,
  * so all threads and processes of a machine agree on it.
  *
- * On Linux `os.uptime()` reads a file, which takes 6 µs. So `performance.now()`, which stops during suspension, fills
- * the time between two readings. Readings are at most about a second apart. An extra reading follows a leap of the wall
- * clock.
+ * On Linux `os.uptime()` reads a file, which takes 6 µs. So it is read at most once a second, and after a leap of the
+ * wall clock. In between, `performance.now()` is used, which stops during suspension.
  */
 export function createSteadyClock(): () => number {
   let [readMs, baseMs, lagMs] = [Number.NEGATIVE_INFINITY, 0, 0]

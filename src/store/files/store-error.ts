@@ -48,7 +48,10 @@ export function explainErrors<T>(path: string, work: () => T): T {
   }
 }
 
-/** Returns a StoreError with the cure, or a DamageError; any other error as it is. @param path the file that was used */
+/**
+ * Converts a known error to a StoreError with the cure, or to a DamageError. Returns any other error as it is.
+ * @param path the file that was used
+ */
 export function explainError(path: string, error: unknown): unknown {
   const cure = cureOf(error)
   const Refusal = isDamage(error) ? DamageError : StoreError
@@ -83,7 +86,7 @@ export function isDamage(error: unknown): boolean {
   return [11, 26].includes(resultCode(error))
 }
 
-/** The causes why a file or folder could not be created or read, by the system's error code. */
+/** Why a file or folder could not be created or read, by the system's error code. */
 const fileCauses: Readonly<Record<string, string>> = {
   EACCES: 'this user may not use that path',
   EPERM: 'this user may not use that path',

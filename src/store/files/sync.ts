@@ -30,13 +30,12 @@ const pieceBytes = 1_048_576
 /**
  * Writes the write-ahead log over itself, and syncs it.
  *
- * A failed sync removes its pages from the system's list of pages to write. These pages can still be read and later
- * syncs succeed, but a power loss loses them (B8). Only pages that are written again are on the list again. Once the
- * whole log is on the disk, all later work of SQLite is safe, including its checkpoints ([why not a checkpoint
+ * After a failed sync, the system no longer writes the affected pages. They can still be read, and later syncs succeed,
+ * but a power loss loses them (B8). So all pages are written again ([why not a checkpoint
  * alone](../../../docs/decisions/0018-after-a-failed-sync.md)).
  *
- * The caller holds the write lock of the database, so nobody else writes. Only the log is opened. SQLite's locks are on
- * the other files, and closing one of those would release them (POSIX).
+ * The caller holds the write lock of the database, so nobody else writes. Only the log is opened, because closing one
+ * of the other files would release SQLite's locks (POSIX).
  */
 export function rewriteLog(path: string): void {
   const logPath = `${path}-wal`

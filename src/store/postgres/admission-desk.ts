@@ -10,14 +10,14 @@ import { codeOf } from './trouble.ts'
 
 type DeskOptions = {
   /**
-   * Has one connection for each lane, which runs one call at a time. Commits do not wait for the disk, because a lost
-   * write does no harm.
+   * The database. It has a connection for each lane, and a lane runs one call at a time. Commits do not wait for the
+   * disk, because a lost write does no harm.
    */
   database: Transaction
   /** Returns a monotonic time in ms. */
   clockMs(): number
   answer(answers: DeskAnswer[]): void
-  /** Called if a call fails and is tried again, at most once a second. */
+  /** Called at most once a second, if a call to the database has failed and is tried again. */
   onTrouble?(error: Error, code: string): void
   /** How long a replica counts as alive after its last heartbeat, in ms. */
   leaseMs?: number
@@ -43,8 +43,8 @@ const accountsMax = 16
 const toldMax = 2_000
 
 /**
- * Changed figures of an account are sent to the database with the next request for a share of its credit. Without such a
- * request they are sent alone after this time, in ms.
+ * Changed figures of an account are sent to the database together with a request for a share of its credit. If no such
+ * request comes within this time, in ms, they are sent alone.
  */
 const idleMs = 2_000
 
@@ -63,19 +63,19 @@ const pauseMaxMs = 100
 /**
  * For one replica, asks the database whether requests may run. Such a question is called an ask.
  *
- * - There are a few lanes (two by default), each with at most one call to the database under way.
+ * - Each of a few lanes (two by default) has at most one call to the database under way.
  * - A call carries all asks that arrived since the previous call. A failed call is repeated until its asks expire.
- * - An account is in only one call at a time. Calls carry its total figures, which must arrive in order.
- * - The desk keeps the figures of this replica (its holds and places), and writes them with every ask (admit.ts).
- * - `tell` and `admit` never run at the same time. So the figures of `tell` include everything that was just granted.
+ * - An account is in only one call at a time, because its figures must arrive in order.
+ * - Every ask writes the figures of this replica, which are its holds and places (admit.ts).
+ * - `tell` and `admit` never run at the same time. So the figures of `tell` include every grant of `admit`.
  */
 export class AdmissionDesk {
   readonly #options: Required<Omit<DeskOptions, 'onTrouble'>> & Pick<DeskOptions, 'onTrouble'>
   readonly #book = new ShareBook()
   readonly #pace: Pace
-  /** Accounts that the next calls carry, in the order in which they were added. */
+  /** Accounts to send with the next calls, in the order in which the accounts were added. */
   readonly #due = new Set<AccountShares>()
-  /** The accounts of calls to the database. A call counts while it is under way, and while it is repeated. */
+  /** The accounts whose figures a call is sending to the database now, or sends again after a failure. */
   readonly #inCalls = new Set<AccountShares>()
   #freeLanes: number
   /** The accounts whose figures in the database are out of date, each with the time of the first unsent change. */
@@ -97,7 +97,7 @@ export class AdmissionDesk {
   #answeredMs = Number.NEGATIVE_INFINITY
   /** When the database last answered a call of this desk. */
   #admittedMs = Number.NEGATIVE_INFINITY
-  /** Whether a question expired, and the database had answered nothing on this thread since the question arrived. */
+  /** Whether an ask expired, and the database answered no call of this thread between its arrival and its expiry. */
   #isUnheard = false
   /** The accounts of admission requests that expired while this desk got no answer. A table may be locked then. */
   readonly #refused = new Set<string>()
@@ -189,15 +189,17 @@ export class AdmissionDesk {
     if (keyId !== undefined) keyOf(account, keyId).heldNanos += nanos
     if (personId !== undefined) keyOf(account, personId).heldNanos += nanos
     const isNarrow = keyId !== undefined || personId !== undefined
-    // The new figures are sent at once if credit is short. With old figures, the database could refuse a request
-    // although credit is free. Or it could admit a request although the credit is owed. The new figures are also sent
-    // at once if a budget or limits of a key or person apply. The desk does not know how much is left of these.
+    // If credit is short, the new figures are sent at once. With old figures, the database could refuse a request
+    // although credit is free, or admit one although credit is owed. The figures are also sent at once if a budget, or
+    // a limit of a key or person, applies. The desk does not know how much is left of these.
     if (isNarrow || account.hasBudget || account.balanceNanos < 20n * (own.heldNanos + (nanos < 0n ? -nanos : nanos)))
       this.#want(account)
     else if (!this.#dirty.has(account)) this.#dirty.set(account, this.#options.clockMs())
   }
 
-  /** Puts the account into the next call to the database, with all accounts that come before this call starts. */
+  /**
+   * Puts the account into the next call to the database. That call takes all accounts that are added before it starts.
+   */
   #want(account: AccountShares): void {
     this.#due.add(account)
     this.#schedule()
@@ -327,7 +329,8 @@ export class AdmissionDesk {
 
   async #tellSome({ id, startedMs }: Identity, sinceTurn: number, isLast: boolean, shares: Share[]): Promise<void> {
     const { database, functions } = this.#options
-    // The figures change during the call. Holds (reserved credit) that are released meanwhile are sent later.
+    // The figures may change during the call. Holds (reserved credit) that are released meanwhile are sent with the
+    // next call.
     const told = shares.map(({ heldNanos, taken }) => ({ heldNanos, taken }))
     const values = [
       ...[id, startedMs, sinceTurn, ++this.#turn, isLast],

@@ -161,7 +161,10 @@ function tellKey(
   }
 }
 
-/** Updates this replica's figures by the verdict on a request. An expired ask keeps its place, but gets no hold. */
+/**
+ * Updates this replica's figures after the verdict on a request. A request that has expired meanwhile still counts in
+ * its rate window, but holds no credit.
+ */
 function take(
   { holdNanos, place, isOver }: OpenAsk,
   verdict: DeskVerdict,

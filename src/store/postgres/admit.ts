@@ -6,8 +6,8 @@ import { defineFunction } from './migrate.ts'
  * Admission over all replicas (rulings R1, C2, R15, Y20).
  *
  * A scope is an account, or a key or a person with limits of its own. A replica knows for certain only the requests
- * that it admitted itself. So it writes its own figures for each scope: its holds, and its places in the window. No
- * other replica writes these rows. The figures are absolute: nothing is ever added to a row, so that
+ * that it admitted itself. So it writes its own figures for each scope: its holds, and its places in the rate window.
+ * No other replica writes these rows. A figure replaces the one before, and nothing is ever added to a row. So:
  *
  *     a call that is repeated after an unknown outcome changes nothing,
  *     a dead replica's holds no longer count when its lease is over,
@@ -206,9 +206,9 @@ END $$`,
 /**
  * Writes all figures of a replica. This is done on every new connection, and when the database has lost the figures.
  *
- * Many figures need several calls. `since_turn` is the number of the first call. The last call removes scopes that no
- * call of the series named. No `admit` of the replica may be under way. After the last call the replica is alive, even
- * if others considered it dead.
+ * If one call cannot carry all figures, several calls follow each other. `since_turn` is the number of the first call.
+ * The last call deletes the replica's older rows, and makes the replica alive again. Meanwhile the replica must not
+ * call `admit`.
  */
 export const tell = defineFunction(
   'tell',

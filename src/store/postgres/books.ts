@@ -32,13 +32,13 @@ const patienceMs = 5_000
 /** The longest time of a report, in ms. In an upgraded store, reports may have to read many entries. */
 const reportMs = 30_000
 
-/** Forces the use of an index for a slice, even if the planner has no statistics of the table. */
+/** Makes PostgreSQL use an index even if it has no statistics of the table. */
 const byIndex = { enable_seqscan: 'off' }
 
 /** The longest time of a statement of a migration, in ms. The statement may wait for locks, and change many rows. */
 const schemaMs = 60_000
 
-/** How often to try a change that conflicts with others. */
+/** The number of times that a change is tried if it conflicts with other changes. */
 const triesMax = 5
 
 /** Opens the books of a store in PostgreSQL, and creates or upgrades its schema. @throws StoreError */
@@ -57,7 +57,7 @@ export async function openPostgresBooks(
     await maker.close()
   }
   const database = openDatabase({ url, max: 2, patienceMs, statementMs, purpose: 'books', settings: byIndex })
-  // Reports read whole tables, for which an index would be slow. So they have connections with other settings.
+  // Reports read whole tables, for which the forced use of an index (`byIndex`) would be slow.
   const reports = openDatabase({ url, max: 2, patienceMs, statementMs: reportMs, purpose: 'reports' })
   return {
     ...createPostgresBooks(database, sliceSizes, reports),
@@ -80,7 +80,10 @@ export function createPostgresBooks(database: Database, sizes = sliceSizes, repo
   }
 }
 
-/** Makes a change. If the database aborted it because of a conflict, it has written nothing and is repeated. */
+/**
+ * Makes a change. If the database aborts the change because of a conflict, nothing was written, and the change is
+ * repeated.
+ */
 async function makeChange<T>(database: Database, change: BookChange<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {

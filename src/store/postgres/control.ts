@@ -15,7 +15,7 @@ type ControlOptions = {
   patienceMs: number
   beatMs: number
   desks: readonly Desk[]
-  /** Makes the schema ready for the desks. A desk is a part of this thread. */
+  /** Prepares the schema of the database, which the desks need. A desk is a part of this thread. */
   prepare(): Promise<void>
   say: Say
 }
@@ -30,8 +30,9 @@ const [retryMs, lockedMs] = [100, 5_000]
 const preparedBeats = 10_000
 
 /**
- * The connection that shows whether the database can be reached. It listens for notices to the desks, and sends a
- * statement every `beatMs`. So a loss is noticed even if no request needs the database.
+ * The connection that shows whether the database can be reached. It receives notifications (LISTEN) for the desks. A
+ * desk is a part of the store's thread that uses the database. The connection also sends a statement every `beatMs`, so
+ * a loss is noticed even if no request needs the database.
  */
 export class Control {
   /**
@@ -137,8 +138,8 @@ export type Desk = ThreadPart & {
   /** The channels that the desk listens to, each with its handler. */
   channels?: Readonly<Record<string, (payload: string) => void>>
   /**
-   * Called each time the database becomes reachable, once the control listens to the desk's channels. The store counts
-   * as reached only after this resolves. If this throws, the error is reported and the connection is opened again.
+   * Called each time the database becomes reachable, after the desk's channels are listened to. The store counts as
+   * reached only after this resolves. If this throws, the error is reported and the connection is opened again.
    */
   onReached?(session: DatabaseSession): Promise<void>
   /** Called every `beatMs` on the control's connection. An error that it throws counts as a loss of the connection. */
@@ -159,7 +160,7 @@ const clockLookMs = 1_000
 
 /**
  * Compares the database's clock with this machine's steady clock (ruling Y15). While the clock is in doubt, `post`
- * refuses. When a server reaches the database, the desks in line after this one wait until the doubt is over.
+ * refuses. When a server reaches the database, the later desks in the list start only after the doubt is over.
  */
 export class ClockDesk implements Desk {
   readonly watch: ClockWatch
@@ -177,8 +178,8 @@ export class ClockDesk implements Desk {
   async onBeat(session: Transaction): Promise<void> {
     const nowMs = await run(session, readNowMs(dialect))
     if (!this.watch.isDue(nowMs)) return
-    // The audit trail has the confirmations of the clock. If the clock is right, the trail is not read. So a lock of
-    // the trail cannot keep a server from its database.
+    // The confirmations of the clock are in the audit trail. The trail is read only if the clock seems wrong, because a
+    // lock of the trail would keep the server waiting.
     const isWithConfirmed = !this.watch.believes(nowMs)
     const askedMs = Date.now()
     const facts = await run(session, readClock(dialect, isWithConfirmed))

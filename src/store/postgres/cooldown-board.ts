@@ -68,7 +68,7 @@ export class CooldownBoard {
 
   /** Reads the table and reports changes. Called at the start, on a notice, and after a connection was lost. */
   async look(): Promise<void> {
-    // The result may lack entries that are written during the query. So only earlier entries are compared with it.
+    // The query can miss entries that are written while it runs. So only entries from before the query are compared.
     const written = [...this.#written]
     const rows = (await this.#database.query(cooling)) as CooldownRow[]
     const now = new Set(rows.map(({ place }) => place))
@@ -82,7 +82,7 @@ export class CooldownBoard {
     for (const { place, until_ms, for_ms, cause, tell, cool, met_by } of rows) {
       const told = this.#told.get(place)
       if (told?.untilMs === until_ms) continue
-      // If the new end is earlier than the known one, the known cooldown was lifted. A second cooldown has begun since.
+      // An earlier end shows that the known cooldown was lifted, and that a second cooldown has begun since.
       if (told && until_ms < told.untilMs) this.#say.lifted({ place, cause: told.cause })
       this.#told.set(place, { untilMs: until_ms, cause })
       const by = met_by === this.#me() ? undefined : (met_by ?? undefined)
@@ -93,10 +93,14 @@ export class CooldownBoard {
 
 type BoardListener = { cooled(cooldown: Cooldown): void; lifted(lifted: Pick<Cooldown, 'place' | 'cause'>): void }
 
-/** An entry of the board. Its end is in the database's time. */
+/**
+ * An entry of the board. `untilMs` is by the database's clock, or by this server's clock for an entry that it wrote.
+ */
 type BoardEntry = { untilMs: bigint; cause: string }
 
-/** The largest assumed difference of two clocks, in ms. A cooldown that ends sooner does not count as lifted. */
+/**
+ * The largest assumed difference of two clocks, in ms. A cooldown that ends within this time is not reported as lifted.
+ */
 const aheadMs = 1_000
 
 type CooldownRow = Pick<Cooldown, 'place' | 'cause' | 'tell' | 'cool'> & {

@@ -113,7 +113,7 @@ export function applicationOf(purpose: string): string {
 /** Opens a single connection. @throws what the driver throws if no connection is made in time */
 export async function openSession(options: ConnectionOptions): Promise<DatabaseSession> {
   const client = new pg.Client(clientConfig(options))
-  // The library's types lack `connection`. The client's own method `end` would wait for a server that may be frozen.
+  // The library's types lack `connection`. The client's method `end` would wait for a server that may be frozen.
   const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
   let last: Promise<unknown> = Promise.resolve()
   const session: DatabaseSession = {

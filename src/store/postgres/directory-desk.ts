@@ -49,8 +49,8 @@ export class DirectoryDesk implements Desk {
   }
 
   /**
-   * Forgets the reported changes if the timeline is new, because a new timeline shows that a standby was promoted. The
-   * standby may lack some of these changes, even if its newest revision is not lower than the last reported revision.
+   * Forgets the reported changes if the timeline is new. Then a standby was promoted, which may lack some of these
+   * changes, whatever its newest revision is.
    */
   async onReached(session: Transaction): Promise<void> {
     const [row] = await session.query(`SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline`)
@@ -65,7 +65,7 @@ export class DirectoryDesk implements Desk {
     const [row] = await query('SELECT max(revision) AS newest FROM triwire.accounts')
     const newest = (row!.newest as bigint | null) ?? start
     if (this.#revision === undefined || newest === this.#revision) return
-    // A promoted standby has a lower revision if it lacks changes that were reported. Then all reports are void.
+    // A promoted standby that lacks reported changes has a lower revision. All reported changes are then forgotten.
     if (newest < this.#revision) this.#forget()
     void this.#follow().catch(() => {})
   }
@@ -81,7 +81,10 @@ export class DirectoryDesk implements Desk {
     return turn
   }
 
-  /** Reads the changes of accounts and keys. Calls before a read starts share it. Later calls share the next read. */
+  /**
+   * Reads the changes of accounts and keys. Callers that ask before a read begins share its result. Later callers share
+   * the next read.
+   */
   #follow(): Promise<void> {
     this.#following ??= this.#inTurn(() => {
       this.#following = undefined
@@ -108,7 +111,10 @@ export class DirectoryDesk implements Desk {
     }
   }
 
-  /** Finds the revision to read from: `start`, or the newest revision if memory cannot keep all accounts. */
+  /**
+   * Returns the revision after which changes are read. If memory can keep all accounts, this is `start`, so that all
+   * are read. Otherwise it is the newest revision.
+   */
   async #findStart(): Promise<bigint> {
     const { database, accountsMax } = this.#options
     const [row] = await database.query(
@@ -180,8 +186,8 @@ export class ReadingDesk implements Desk {
   }
 
   /**
-   * Writes the last use of keys. Rows are locked in the same order everywhere, because two replicas may write the same
-   * keys. After a failed write, the next use of the key writes the time.
+   * Writes the last use of keys. Every replica locks the rows in the same order, so that two replicas cannot deadlock.
+   * After a failed write, the next use of the key writes the time.
    */
   async #noteUses(uses: readonly (readonly [keyId: string, usedMs: number])[]): Promise<void> {
     const latest = new Map<string, number>()

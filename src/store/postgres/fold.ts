@@ -15,12 +15,11 @@ const accountsMax = 200
 type Behind = { account_id: string; mark: bigint | null; entries: bigint }
 
 /**
- * Folds (sums) entries of the ledger into figures for reports. Several servers may fold at the same time, because each
- * locks the marks of its accounts. A mark is the last folded entry of an account.
+ * Folds (sums) entries of the ledger into figures for reports. The last folded entry of an account is its mark. Each
+ * server locks the marks of the accounts that it folds, so several servers may fold at the same time.
  *
- * A row of sums refers to words, such as model names, by their numbers. New words are committed outside the
- * transaction, on a connection that no transaction uses. If each transaction took a second connection from the pool,
- * all transactions could wait for each other forever.
+ * New words, such as model names, are committed on a connection that no transaction uses. If each transaction took a
+ * second connection from the pool, all transactions could wait for each other forever.
  */
 export function createFolding(database: Database) {
   const words = createWords(dialect)
@@ -51,7 +50,7 @@ export function createFolding(database: Database) {
     const last = taken.at(-1)
     const isEnd = behind.length < accountsMax && taken.length === behind.length
     after = isEnd ? '' : last!.account_id
-    // If nothing was folded, another server is summing these accounts, and that server will sum the rest too.
+    // If nothing was folded (summed), another server has locked these accounts. That server sums the rest too.
     return !isEnd || !isBeginning || (folded > 0 && last!.most < last!.entries)
   }
 
@@ -106,7 +105,8 @@ type FoldRange = { accountId: string; from: bigint; to: bigint }
 
 /**
  * Locks the marks (last summed entries) of accounts, except marks that another session has locked.
- * @returns the entries to sum. Numbers have no gaps, so all entries up to the last number in `balances` are committed
+ * @returns the entries to sum. The entries of an account are numbered without gaps, so all entries up to the last
+ *   number in `balances` are committed
  */
 async function lockRanges({ query }: Transaction, taken: readonly Taken[]): Promise<FoldRange[]> {
   const marks = await query(

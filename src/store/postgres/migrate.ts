@@ -16,8 +16,9 @@ const oldestServer = 140_000
 const monthsAhead = 3
 
 /**
- * The longest waits for a lock on a table in use, in ms: in a migration, and when partitions are made. During a wait,
- * all later statements on the table wait too, even debits. A dump or a forgotten transaction may keep a lock for hours.
+ * How long a migration (`lockMs`) and the creation of partitions wait for a lock on a table in use, in ms. During the
+ * wait, all later statements on the table wait too, even debits. A dump or a forgotten transaction may keep a lock for
+ * hours.
  */
 const [lockMs, partitionLockMs] = [1_000, 200]
 
@@ -63,7 +64,8 @@ async function climb(
   await query('DELETE FROM triwire.schema')
   await query('INSERT INTO triwire.schema (version, oldest) VALUES ($1, $2)', [
     steps.length,
-    // An entry of form 3 may have raised `oldest` already, because older versions cannot read this layout.
+    // `oldest` is never lowered. It is higher already if the ledger has entries of form 3, which older versions cannot
+    // read.
     Math.max(oldest, ...steps.map((step) => step.oldest)),
   ])
 }

@@ -19,10 +19,7 @@ export type PostgresOptions = ServingOptions & {
   shown: string
   /** The folder of this server's spool and lock. It is created if it is missing. */
   stateDir: string
-  /**
-   * Other servers' spools in this folder are posted at the start too, except spools of running servers (X13). Default:
-   * `stateDir`.
-   */
+  /** A folder whose spools are posted at the start too, unless their servers still run (X13). Default: `stateDir`. */
   spoolsDir?: string | undefined
   introduction: Introduction
   /** The longest wait for a statement or a connection, in ms. */
@@ -46,7 +43,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Serve
   const unlock = lockAsHolder(place, () => lockState(place, options.stateDir))
   const { client, admission, introduce, reached } = createClient(options, place)
   const { line, settlement, directory, clock } = client
-  // `opened` needs a commit. If the database can be reached, the start waits for `opened`, and otherwise not.
+  // `settlement.open()` needs a commit. The start waits for that commit only if the database can be reached.
   const served = await client.serve(unlock, async () => {
     const opened = settlement.open()
     await Promise.race([opened, reached.first.then((isReached) => (isReached ? opened : undefined))])

@@ -2,29 +2,29 @@
 const apartMinMs = 1
 
 /**
- * The time between the starts of two calls is `durations` times the duration of a call, but at most `apartMaxMs`.
- * Clients do not notice so short a time. If a call takes longer than `apartMaxMs`, the rule of `aloneMs` applies.
+ * The time between the starts of two calls is `durations` times the duration of a call, but at most `apartMaxMs`, which
+ * clients do not notice. If a call takes longer than `apartMaxMs`, the rule of `aloneMs` applies.
  */
 const [durations, apartMaxMs] = [8, 7]
 
 /**
- * Calls of up to this duration, in ms, run one at a time, because a slow database may be the cause of their duration.
- * For longer calls the cause may be a slow network, so the next call starts before such a call ends.
+ * For this time, in ms, a call keeps the next call from starting, because a slow database may be the cause. After this
+ * time the next call starts in any case, because the cause may be a slow network.
  */
 const aloneMs = 25
 
 /**
- * The delay of a call is its duration beyond that of the shortest calls of late. Calls to a distant database are long,
- * but only a database that is short of processor time delays them. If at least `gatheredMin` requests come in
- * `busyDelays` times the average delay, calls are that far apart, but at most `aloneMs`. So a busy gateway makes fewer
- * calls, and each becomes shorter. With fewer requests such a wait would cost more time than it spares.
+ * The delay of a call is the time by which it takes longer than the shortest recent calls. A delay shows that the
+ * database is short of processor time. The time between calls is then `busyDelays` times the average delay, but at most
+ * `aloneMs`. This applies only if at least `gatheredMin` requests come in that time, since waiting for fewer requests
+ * would cost more time than it spares.
  */
 const [busyDelays, gatheredMin] = [15, 4]
 
 /** The weight of the newest call in the averages. */
 const newestShare = 0.1
 
-/** The weight of a longer call in the duration of the shortest calls of late. */
+/** The share by which the remembered shortest duration moves towards the duration of a longer call. */
 const longerShare = 0.002
 
 /** The longest time between two calls that counts in the average, in ms. */
@@ -32,8 +32,8 @@ const pauseMs = 1_000
 
 /**
  * Delays the calls of a desk (a part of the store's thread), so that several requests share one call. A call costs the
- * database ten times as much as each request in the call (docs/scaling.md). The time between calls follows their
- * duration, so it grows if the database lacks processor time. A request is not delayed if no call was made lately.
+ * database ten times as much as a request in it (docs/scaling.md). Longer calls are further apart, so a database that
+ * lacks processor time gets fewer. A request is not delayed if no call was made lately.
  */
 export class Pace {
   readonly #clockMs: () => number
@@ -63,7 +63,8 @@ export class Pace {
   }
 
   /**
-   * Notes the start of a call that carries so many requests.
+   * Notes the start of a call.
+   * @param requests the number of requests in the call
    * @returns a function for the end of the call. Call it when the answer comes, but not after a failure.
    */
   begin(requests: number): () => void {

@@ -10,7 +10,10 @@ import { beginDetails } from './schema.ts'
 
 /** The columns of an entry that the caller passes. The function computes the others from the chain's last entry. */
 const names = ['id', ...givenColumns] as const
-/** The columns of `names` that decide whether the entry is posted, and which values the function computes for it. */
+/**
+ * The columns of `names` that the function reads. It needs them to decide whether to post an entry, and to compute the
+ * columns that are not in `names`.
+ */
 const judged = [
   'id',
   'account_id',
@@ -40,8 +43,8 @@ const priceColumns = Object.keys(registers.prices)
 export const noWindow = 'TR200'
 
 /**
- * The SQLSTATE that `post` raises if the index of archives has the id of an entry, and the id is not in `known_ids`. If
- * the ledger itself has the id, PostgreSQL raises 23505 for the second row.
+ * The SQLSTATE that `post` raises if an entry's id is in the index of archives but not in `known_ids`. If the id is in
+ * the ledger itself, PostgreSQL raises 23505.
  */
 export const postedAlready = 'TR202'
 
@@ -54,9 +57,10 @@ export const postedAlready = 'TR202'
  *   of the digest's input, and `form` is the number of the input's layout (accounts/chain.ts).
  * - `account_ids`: the accounts of the entries, without duplicates. The function locks them in the order of their ids,
  *   so two calls never wait for each other.
- * - `known_ids`: ids of entries that are posted already. If another entry is posted already, nothing is posted, and
- *   `postedAlready` or 23505 is raised. So most calls need not look for ids, and insert all entries in one statement.
- *   ON CONFLICT would cost more: for each statement PostgreSQL then looks up the parents of each index of the month.
+ * - `known_ids`: ids of entries that the caller knows to be posted. If any other entry is posted already, nothing is
+ *   posted, and `postedAlready` or 23505 is raised. Thus all entries are inserted in one statement, without a search
+ *   for ids. ON CONFLICT would cost more: for each statement PostgreSQL then looks up the parents of each index of the
+ *   month.
  * - `price_rows`: the prices of the price versions that the entries name.
  * - `windows`: days, weeks and months of the reporting zone around now, as `{per, from_ms, until_ms}`. If the time of
  *   an entry is in none of them, a clock is wrong. Then nothing is posted, and `noWindow` is raised with that time as

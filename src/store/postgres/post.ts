@@ -271,7 +271,7 @@ async function postTo(
   }
 }
 
-/** The text with which each column begins in a JSON object. The account is not here; `toJson` writes it with the id. */
+/** The JSON text before the value of each column. The account is not here, because `toJson` writes it with the id. */
 const members = givenColumns.flatMap((column) => (column === 'account_id' ? [] : [[column, `,"${column}":`] as const]))
 
 /** Writes 64-bit integers as strings, because JSON numbers cannot hold them. Null values are left out. */
@@ -299,7 +299,7 @@ function newDebit(debit: Debit, index: number): NewDebit | undefined {
   return { id: entryIdOf(debit.requestId), accountId: debit.accountId, row, debit, index }
 }
 
-/** Makes entries that reverse those debits that are not reversed yet, with new references (rulings C8, C13). */
+/** Reverses those debits that are not reversed yet. Each reversing entry gets a new reference (rulings C8, C13). */
 async function newReturns({ query }: Transaction, debits: readonly Row[]): Promise<NewEntry[]> {
   const entries: NewEntry[] = []
   const nowMs = await run({ query }, readNowMs(dialect))
@@ -328,7 +328,7 @@ async function newReturns({ query }: Transaction, debits: readonly Row[]): Promi
   return entries
 }
 
-/** Locks accounts, in the order of their ids as in `sortByAccount`. */
+/** Locks accounts in the order of their ids. `sortByAccount` has the same order. */
 async function lockAccounts({ query }: Transaction, accountIds: readonly string[]): Promise<void> {
   await query(
     'SELECT FROM triwire.balances WHERE account_id = ANY ($1) ORDER BY account_id COLLATE "C" FOR NO KEY UPDATE',

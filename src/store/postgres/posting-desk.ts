@@ -32,11 +32,10 @@ const retryMs = 100
 const looksApartMs = 1_000
 
 /**
- * The part of a call's time limit (`patienceMs`) for which the call may wait for a lock of another session.
+ * The share of a call's time limit (`patienceMs`) for which the call may wait for a lock of another session.
  *
- * While a call waits, it holds the locks of other accounts. Calls of other servers may wait for these locks. All such
- * waits together must be shorter than the time limit of one call. They must be much shorter than the time limit of a
- * debit.
+ * A waiting call keeps the locks of other accounts, for which calls of other servers may wait in turn. All these waits
+ * together must be shorter than the time limit of one call, and much shorter than the time limit of a debit.
  */
 const lockShare = 0.25
 
@@ -74,7 +73,7 @@ export class PostingDesk implements Desk {
   readonly #gifts: PostedLately<string>
   #waiting: Pending[] = []
   readonly #pending = new Map<string, Pending>()
-  /** Ids of requests whose debits were answered as deferred, although the ledger may have them. */
+  /** Ids of requests with a deferred debit that is perhaps in the ledger, because an earlier call got no answer. */
   readonly #doubts = new Set<string>()
   #isScheduled = false
   readonly #pace: Pace
@@ -175,7 +174,7 @@ export class PostingDesk implements Desk {
     this.#waiting.push(pending)
   }
 
-  /** Defers debits of slow accounts, whose locks were not free. Otherwise their whole batch would wait. */
+  /** Defers the debits of slow accounts (posting-memory.ts), which would delay the other debits of their batch. */
   #deferSlow(): void {
     if (this.#slow.size === 0) return
     const isDeferred = ({ row, isApart }: Pending) => !isApart && this.#slow.has(row.accountId)
@@ -212,7 +211,10 @@ export class PostingDesk implements Desk {
     }
   }
 
-  /** Chooses the accounts of a lane's next call. Lanes never share an account. The last lane takes one slow account. */
+  /**
+   * Chooses the accounts of the next call of a lane, which makes one call at a time. No two lanes have the same account
+   * at once. Each call of the last lane is for one slow account.
+   */
   #choose(lane: PostingLane): (accountId: string) => boolean {
     const isFree = (accountId: string) => !this.#lanes.some((other) => other.isOn(accountId))
     const slow = this.#slow

@@ -13,7 +13,7 @@ export type Pending = {
   isDoubtful: boolean
   /** Whether the debit must not be tried again, because its client was refused (ruling C13). */
   isWithdrawn: boolean
-  /** Whether the debit came in a batch of one account only. Then no other account waits for the batch's answer. */
+  /** Whether the debit came in a batch that belongs to one account. Then no other account waits for the batch. */
   isApart: boolean
   /** Called once, with the result. */
   settle(posting: Posting, balanceNanos: bigint | undefined): void
@@ -29,7 +29,9 @@ type LaneOptions = {
   database: Database
   windows: SpendWindows
   pace: Pace
-  /** Called after a call did not get a lock in time. The lane's connection is free for a query until this resolves. */
+  /**
+   * Called if a call did not get a lock in time. Until the promise resolves, the lane's connection is free for a query.
+   */
   onConflict: (accountIds: ReadonlySet<string>) => Promise<void>
   /** Called with debits that must be tried again. */
   giveBack: (pending: readonly Pending[], error: unknown) => void

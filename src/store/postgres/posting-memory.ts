@@ -1,9 +1,9 @@
 /* Facts that the posting desk remembers about its calls. */
 
 /**
- * The slow accounts, whose locks a call did not get in time. A call that waits for such a lock keeps its other accounts
- * locked, so that calls of other servers wait too. The debits of a slow account are therefore posted alone, in a lane
- * that no other account uses (Y16).
+ * Remembers slow accounts, whose locks a call did not get in time. While a call waits for a lock, it keeps its other
+ * accounts locked, also for other servers. So the debits of a slow account are posted alone, in a lane that no other
+ * account uses (Y16).
  */
 export class SlowAccounts {
   /**
@@ -29,7 +29,7 @@ export class SlowAccounts {
    * Notes a call that did not get a lock in time. The locked accounts of the call become slow. If no account of the
    * call is known to be locked, all accounts of the call become slow.
    * @param accountIds the accounts of the call
-   * @param locked those accounts of the call, and those slow accounts, that are locked; undefined if unknown
+   * @param locked which accounts of the call, and which slow accounts, are locked; undefined if unknown
    */
   accuse(accountIds: ReadonlySet<string>, locked: ReadonlySet<string> | undefined): void {
     for (const [accountId, guilt] of this.#slow)
@@ -63,7 +63,7 @@ export class PostedLately<Value> {
     this.#clockMs = clockMs
   }
 
-  /** Adds values, and forgets values that are too old. @param isHolding whether no value may be forgotten now */
+  /** Adds values, and forgets old values. @param isHolding whether all values must be kept for now */
   keep(values: readonly Value[], isHolding: boolean): void {
     const nowMs = this.#clockMs()
     if (values.length > 0) this.#kept.push({ atMs: nowMs, values })

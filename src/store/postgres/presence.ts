@@ -11,9 +11,9 @@ import { codeOf } from './trouble.ts'
 type PresenceOptions = {
   database: Transaction
   introduction: Introduction
-  /** Writes all figures of this replica (its holds and places) to the database. */
+  /** Writes all figures of this replica to the database: the credit that it holds, and its counts of requests. */
   tell(identity: Identity): Promise<void>
-  /** Forgets figures that this replica no longer needs. */
+  /** Forgets accounts for which this replica has no holds, no open rate windows and no waiting questions. */
   forgetIdle(): void
   /** Called when the list of living replicas with another configuration has changed. @param others the new list */
   onConfigDiffers(others: readonly string[]): void
@@ -23,8 +23,8 @@ type PresenceOptions = {
 }
 
 /**
- * This replica's presence among the others. It registers, writes a heartbeat every second, and leaves at the end. If
- * the database has lost the replica's holds, they are written again. A replica also cleans up after others that died.
+ * Makes this replica known to the others. Registers the replica, writes its heartbeat every second, and removes it at
+ * the end. If the database has lost the replica's holds, they are written again. Also cleans up after dead replicas.
  */
 export class Presence {
   readonly #options: PresenceOptions
@@ -92,7 +92,7 @@ export class Presence {
     }
   }
 
-  /** Cleans up after dead replicas. A call begins after the call before it has ended. The promise never rejects. */
+  /** Cleans up after dead replicas. Calls run one after another. The promise never rejects. */
   sweep(): Promise<void> {
     this.#swept = this.#swept.then(() => this.#sweep())
     return this.#swept

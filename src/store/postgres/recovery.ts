@@ -36,7 +36,7 @@ export async function recoverSpools(
   for (const folder of [spoolsDir, ...below.map(({ name }) => join(spoolsDir, name))]) {
     const place = placeOf(folder)
     if (place === own || !existsSync(spoolPath(place))) continue
-    // A running server posts its own spool.
+    // If a running server has locked the folder, that server posts the spool itself.
     const unlock = tryLockStore(place)
     if (unlock) await recover(database, place, say, windows).finally(unlock)
   }

@@ -11,8 +11,8 @@ export { leaseMs }
 const goneMs = 60_000
 
 /**
- * A replica counts as living if it was seen within this time, in ms. The time is longer than `seenMs`. Some settings of
- * living replicas must agree.
+ * A replica counts as living if it was seen within this time, in ms. The time is longer than `seenMs`, so that no
+ * living replica is overlooked.
  */
 const livingMs = 30_000
 

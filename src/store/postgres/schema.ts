@@ -1,12 +1,11 @@
 /**
- * The migration at index n leads from version n of the schema to n + 1, in one transaction. A migration only adds, so
- * servers of the previous version can run beside those of the new one. After the migration, a server can use the store
- * only if it knows at least version `oldest` of the schema. A released migration is never edited; a new one is added at
- * the end.
+ * The migration at index n leads from version n of the schema to n + 1, in one transaction. It only adds, so servers of
+ * the previous version can run beside newer servers. After the migration, a server can use the store only if it knows
+ * version `oldest` of the schema. A released migration is never edited; a new one is added at the end.
  *
- * No request, answer or key is stored. The store has only the payer, the cost and the tokens of requests, and the
- * digests of keys. Amounts are nano-credits, times Unix milliseconds of the database's clock. Sorted and searched
- * columns are in byte order, as in SQLite and in heads (ruling C15). The database's default order may differ.
+ * No request, answer or key is stored, only the payer, cost and tokens of requests, and the digests of keys. Amounts
+ * are nano-credits. Times are Unix milliseconds of the database's clock. Sorted and searched columns are in byte order,
+ * as in SQLite and in heads (ruling C15).
  */
 export type PostgresMigration = { sql: string; oldest: number }
 
@@ -485,7 +484,7 @@ export const migrations: readonly PostgresMigration[] = [
   },
   // The plan of the configuration by which an account pays (ruling C11).
   { oldest: 1, sql: 'ALTER TABLE triwire.accounts ADD COLUMN plan text' },
-  // The facts in statements of closed months that no entry contains (src/accounts/statement.ts).
+  // Facts for the statements of closed months. No entry contains these facts (src/accounts/statement.ts).
   {
     oldest: 1,
     sql: `
@@ -609,7 +608,7 @@ export const migrations: readonly PostgresMigration[] = [
       .map((table) => `ALTER TABLE triwire.${table} ADD COLUMN moved bigint NOT NULL DEFAULT 0;`)
       .join(' '),
   },
-  // Indexes of all keys except those of sign-ins, in the order of pages of keys (SCA-5).
+  // Indexes of all keys except those of sign-ins. Their order is that of the pages of keys (SCA-5).
   {
     oldest: 1,
     sql: `

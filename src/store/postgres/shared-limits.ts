@@ -55,7 +55,7 @@ export const disabled = {
 } as const satisfies Omit<Cooldown, 'place'>
 
 /**
- * SQL: whether a cooldown counts (SCA-13). A cooldown takes five minutes at most. A row with an end far beyond that was
+ * SQL: whether a cooldown counts (SCA-13). A cooldown takes five minutes at most. A row with a much later end was
  * written before the clock was set back, and does not count. The row of a disabled account always counts.
  */
 const mayLast = (row: string, nowMs: string) =>
@@ -86,18 +86,19 @@ BEGIN
 END $$`,
 )
 
-/** SQL: the model, upstream and account of a place (`placeOf`), as text. A new key or address leaves it unchanged. */
+/**
+ * SQL: the model, upstream and account of a place (`placeOf`), as text. A new key or address does not change this text.
+ */
 const serviceOf = (place: string) =>
   `CASE WHEN ${place} LIKE '[%' THEN json_build_array(${place}::json->0, ${place}::json->1, ${place}::json->4)::text ELSE ${place} END`
 
 /**
- * Carries out an operator's wish, `ago_ms` old, to enable a place. All places with the same model and upstream account
+ * Enables a place, because an operator asked for it `ago_ms` ago. All places with the same model and upstream account
  * are enabled, because another server may know the account with another key.
  *
- * A place that was disabled after the wish stays disabled. All rows of disabled places have the same duration, so the
- * end of a row shows when it was written. Two kinds of rows are always deleted. A row of this server is deleted,
- * because the operator's newest wish replaces earlier ones. A row that ends later than possible is deleted, because it
- * was written before the clock was set back.
+ * A place that another server disabled later stays disabled. All rows of disabled places last equally long, so the end
+ * of a row shows when it was written. A row that seems to be written in the future is deleted, because the clock was
+ * set back since.
  */
 export const enable = defineFunction(
   'enable',

@@ -17,7 +17,8 @@ export type Share = {
 }
 
 /**
- * This replica's figures for an account, with its asks (open questions). Keys and people with limits have figures too.
+ * The figures of this replica for an account, and for its keys and people with limits. `asks` are the questions about
+ * the account that the database has not answered yet.
  */
 export type AccountShares = {
   readonly own: Share
@@ -114,7 +115,9 @@ export function countOf(share: Share, all: number, nowMs: number): WindowCount {
   return { taken: all, endsInMs: Math.max(0, endsInMs) }
 }
 
-/** Gives back a request's place in the window after credit was refused, if that window is still open (ruling R1). */
+/**
+ * Gives back a request's place in its rate window, because credit was refused (ruling R1). A later window is unchanged.
+ */
 export function giveBack(share: Share, takenInMs: number | undefined): void {
   if (share.taken > 0 && takenInMs !== 0 && share.windowMs === takenInMs) share.taken--
 }

@@ -47,7 +47,7 @@ export class SharingDesk implements Desk {
   #isPresent = false
 
   constructor({ url, patienceMs, introduction, clockMs, say }: SharingOptions) {
-    // The database may lose these rows without harm, so commits do not wait for the disk.
+    // If a crash loses the last rows of these connections, it does no harm. So commits do not wait for the disk.
     const settings = { synchronous_commit: 'off' }
     this.#lanes = openDatabase({ url, max: 2, patienceMs, purpose: 'admission', settings, idleMs: 0 })
     this.#aside = openDatabase({ url, max: 1, patienceMs, purpose: 'limits', settings })
@@ -83,9 +83,7 @@ export class SharingDesk implements Desk {
     await this.#board.look()
   }
 
-  /**
-   * Starts to write the operators' wishes, without waiting. A slow write does not mean that this connection is lost.
-   */
+  /** Starts to write the operators' commands, and does not wait. A slow write must not count as a lost connection. */
   async onBeat(): Promise<void> {
     void this.#steering.write()
   }

@@ -4,16 +4,13 @@ import type { ClockWatch } from '../../accounts/clock.ts'
 import { noWindow } from './post-function.ts'
 import { codeOf } from './trouble.ts'
 
-/**
- * The largest number of times outside of the usual periods that are remembered. Such times occur after a wrong clock
- * dated an entry.
- */
+/** A wrong clock may have dated entries outside of the usual periods. At most this many such times are remembered. */
 const strangeMax = 20
 
 /**
- * The days, weeks and months in which budgets are counted. They are sent to the database, because it does not know our
- * calendar. The database chooses the periods that contain the time of a posting. The list has the current and the next
- * periods. If the database's clock shows a time outside of these periods, the periods of that time are added.
+ * The current and the next days, weeks and months of budgets. They are sent to the database, which does not know our
+ * calendar. The database chooses the periods of a posting's time. If its clock shows a time outside of them, the
+ * periods of that time are added.
  */
 export class SpendWindows {
   /** The clock with which the database's clock is compared (ruling Y15); undefined if it is not compared. */

@@ -44,7 +44,7 @@ export class Steering {
     return this.#writing
   }
 
-  /** Writes the operators' wishes one after the other. Wishes that arrive meanwhile are written too. */
+  /** Writes the wishes one after the other. Wishes that arrive during the writing are written too. */
   async #write(): Promise<void> {
     for (const [place, wish] of this.#unwritten) {
       try {
@@ -62,8 +62,8 @@ export class Steering {
   async #tell(place: string, { steering, sinceMs, isLate }: Wish): Promise<void> {
     const agoMs = Math.floor(this.#clockMs() - sinceMs)
     if (steering === 'disable') return this.#board.disable(place, agoMs)
-    // Enabling a place also ends its other cooldowns. If a write has failed before, these cooldowns stay, because they
-    // may have begun after the wish.
+    // Enabling an upstream account also ends its cooldowns. If a write has failed before, the cooldowns stay, because
+    // they may have begun after the operator's command.
     if (!isLate) await this.#board.lift(place)
     await this.#board.enable(place, agoMs)
   }

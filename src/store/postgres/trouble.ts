@@ -74,7 +74,7 @@ export function isConflict(error: unknown): boolean {
   return ['40001', '40P01', '55P03'].includes(codeOf(error))
 }
 
-/** The faults if the database cannot be reached, and their cures, by the system's error code or the SQLSTATE. */
+/** For each error code of the system, and each SQLSTATE: why the database cannot be reached, and the cure. */
 const unreachable: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there: start PostgreSQL, and check host and port of the URL and its listen_addresses',
   ENOTFOUND: 'there is no such host: check the URL',

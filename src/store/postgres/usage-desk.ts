@@ -94,8 +94,8 @@ export class UsageDesk implements Desk {
         beganMs = performance.now()
       }
     } catch (error) {
-      // The next run continues where this one stopped. The posting of debits reports it if the database cannot be used.
-      // So only other errors are reported here.
+      // The next run continues from here. If the database cannot be used, the posting of debits reports that, so only
+      // other errors are reported here.
       if (!/^(08|57|40|55)|^E/.test(codeOf(error)) && codeOf(error) !== '')
         this.#say(`figures for reports cannot be kept: ${(error as Error).message}`)
     }
@@ -133,7 +133,10 @@ export class UsageDesk implements Desk {
     this.#database.query('SELECT pg_notify($1, $2)', [readChannel, '']).catch(() => {})
   }
 
-  /** Writes the waiting counts, one call at a time. With no counts, the promise resolves after the previous call. */
+  /**
+   * Writes the counts that wait. Calls run one after the other. Even without counts, the promise resolves only after
+   * the earlier calls.
+   */
   #writeTraffic(): Promise<void> {
     const writing = this.#writing.catch(() => {}).then(() => this.#writeCells())
     this.#writing = writing

@@ -65,7 +65,7 @@ const ourSchemas = new Map<string, MadeObjects>()
 /** Facts that change the schema of a store. @property isArchived whether a month was ever detached as an archive */
 type StoreLife = { isMoved: boolean; isArchived: boolean }
 
-/** Reads our schema. It is made once for each server version and state, because it takes a hundred statements. */
+/** Returns our schema. It is kept for each server version and state, since making it takes a hundred statements. */
 async function readOurSchema(database: Database, life: StoreLife): Promise<MadeObjects> {
   const [row] = await database.query('SHOW server_version')
   const key = JSON.stringify([row, life])
@@ -101,8 +101,8 @@ async function makeOurSchema(database: Database, { isMoved, isArchived }: StoreL
 
 /** Reads the definitions of the objects in `schema`. In them, the name of `schema` is replaced by `triwire`. */
 async function readSchema({ query }: Transaction, schema: string): Promise<MadeObjects> {
-  // The default search path includes a schema with the user's name. PostgreSQL leaves names of schemas in the path out
-  // of definitions, so our schema must not be in the path.
+  // PostgreSQL leaves out the name of a schema in its definitions if the schema is in the search path. The default path
+  // has a schema with the user's name, which may be ours.
   await query('SET LOCAL search_path = pg_catalog')
   // Our schema and the store's schema are read with the same settings, whatever the defaults of database and user are.
   await query('SET LOCAL quote_all_identifiers = off; SET LOCAL DateStyle = ISO; SET LOCAL IntervalStyle = postgres')

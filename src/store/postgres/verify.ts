@@ -15,7 +15,7 @@ const place = 'the database'
 /** The most rows of the default partition (entries of months without a partition) that are counted. */
 const countMax = 10_000
 
-/** SQL: whether the credit of a reference is in a detached archive. `e` is the row of the reference. */
+/** SQL: whether the entry that `e`, a row of the table `credits`, points to is in a detached archive. */
 const isArchivedAway = `EXISTS (SELECT FROM triwire.archived i JOIN triwire.archives x ON x.month = i.month AND ${isAwaySql}
   WHERE i.id = e.entry_id)`
 
@@ -46,9 +46,9 @@ const verified: Omit<VerifyDialect, 'pageMax'> = {
 }
 
 /**
- * Verifies the ledger, and makes a head of what it read: a digest that proves all entries up to a moment. A lock fixes
- * this moment while no post runs. Each post needs a share of the lock, and this transaction holds the lock alone. So
- * all entries in the ledger were posted by that moment, and all other entries will be posted after it.
+ * Verifies the ledger, and makes a head: a digest that proves all entries up to a moment. Posts share a lock. The
+ * moment is taken while this transaction holds the lock alone, so that no post runs. Later entries are posted after the
+ * moment.
  */
 export async function audit(database: Database, options: VerifyOptions, sizes: SliceSizes): Promise<Audited> {
   const { findings, momentMs } = await database.transact(async (transaction) => {

@@ -37,7 +37,9 @@ export type ThreadOptions = {
   isRecovered: boolean
   /** The most accounts to keep in memory. */
   accountsMax: number
-  /** The difference between the database's clock and the steady clock (ruling Y15) that an earlier thread accepted. */
+  /**
+   * How far the wall clock and the steady clock were apart when an earlier thread accepted the wall clock (ruling Y15).
+   */
   offsetMs: number | undefined
   /** The longest wait for a statement or a connection, in ms. */
   patienceMs: number
@@ -47,7 +49,7 @@ const { url, shown, stateDir, spoolsDir, isSuccessor, accountsMax, patienceMs, i
   workerData as ThreadOptions
 const { say, serve, flush } = openThreadEnd()
 
-/** The longest time of a statement of a migration, in ms. */
+/** The time limit of one statement of a migration, in ms. */
 const schemaMs = 60_000
 /** The longest time that the desks may take to end, in ms. */
 const closeMs = 2_500
@@ -99,7 +101,7 @@ async function settleZoneOnce(): Promise<void> {
 
 async function recoverOnce(): Promise<void> {
   if (isRecovered) return
-  // Debits whose account is locked at the start stay in their spool. If an account is locked later, this call fails.
+  // If a debit's account is already locked, the debit stays in its spool. If it is locked later, this call fails.
   const settings = { lock_timeout: `${patienceMs}` }
   const database = openDatabase({ url, max: 1, patienceMs, statementMs: schemaMs, purpose: 'recovery', settings })
   try {
@@ -111,8 +113,8 @@ async function recoverOnce(): Promise<void> {
 }
 
 /**
- * Handles a refusal by a check at the start. A thread that replaces a dead one keeps trying, as the server runs
- * already.
+ * Handles the refusal of a check at the start. If this thread replaces a dead one, the server runs already, so the
+ * thread keeps trying.
  * @returns false, because the database was not reached
  * @throws the refusal, if this is the first thread
  */

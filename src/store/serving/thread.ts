@@ -19,8 +19,8 @@ import { StoreError } from '../files/store-error.ts'
 /** The questions that the serving thread asks its store. Each is answered once, in any order. */
 type Questions = {
   /**
-   * The answer comes when the store is open. If the database is not reached in time, the answer comes earlier and says
-   * so. The store then opens later.
+   * Answered when the store is open. If the database cannot be reached in time, the answer says so, and the store opens
+   * later.
    * @throws StoreError if the store cannot be used
    */
   open: { asks: undefined; answers: { isReached: boolean } }
@@ -29,8 +29,8 @@ type Questions = {
   giveBack: { asks: readonly string[]; answers: GivenBack }
   findDebit: { asks: string; answers: FoundDebit | undefined }
   /**
-   * Looks up keys by digest. The thread sends the keys as `changes` before it answers. SQLite's thread sends all new
-   * changes, not only those of the keys.
+   * Looks up keys by digest. Before it answers, the thread sends the keys as `changes`. SQLite's thread also sends all
+   * other new changes.
    */
   lookUp: { asks: readonly string[]; answers: undefined }
   /**
@@ -41,7 +41,7 @@ type Questions = {
   traffic: { asks: readonly TrafficCell[]; answers: boolean }
   /** For replicas: counts failed authentications by address. */
   countFailures: { asks: readonly (readonly [ipKey: string, count: number])[]; answers: CountedFailures[] }
-  /** For replicas: the other living replicas. */
+  /** For replicas: lists the other living replicas. */
   otherReplicas: { asks: undefined; answers: readonly OtherReplica[] }
   close: { asks: undefined; answers: undefined }
 }
@@ -68,13 +68,16 @@ type News = {
   trouble: { event: 'ledger_busy' | 'ledger_trouble'; fields: { error: string; code?: string } }
   /** A file of the store was removed or replaced. Later commits would be lost. */
   lost: { message: string }
-  /** All debits in the spools of earlier runs are posted now. Sent at the start; later if the clock is in doubt. */
+  /**
+   * All debits in the spools of earlier runs are posted now. This is sent at the start, or later if the clock was in
+   * doubt.
+   */
   drained: undefined
   /** Debits that stay in a spool of earlier runs, because another session has locked their accounts. */
   held: readonly Debit[]
-  /** Sent once it is known whether the database can be reached, and whenever that changes. */
+  /** Says whether the database can be reached. Sent once this is known, and after each change. */
   reach: { isReached: boolean; error?: string }
-  /** The changes of operators, or the results of lookups. `isAnew`: all earlier changes are void. */
+  /** Accounts and keys that were changed or looked up. `isAnew`: forget everything that came before. */
   changes: AccountChanges & { isAnew: boolean }
   /** The decision whether the clock that dates entries is right. */
   clock: ClockNews
@@ -253,7 +256,10 @@ export function openThreadEnd() {
     })
   }
 
-  /** Sends all messages of one turn of the event loop together. To receive a message costs about as much as a debit. */
+  /**
+   * Sends all messages of one turn of the event loop together. Receiving a message takes about as long as posting a
+   * debit.
+   */
   function tell(said: ThreadMessage): void {
     if (unsaid.length === 0) queueMicrotask(flush)
     unsaid.push(said)
@@ -276,7 +282,7 @@ function revive({ kind, message }: CarriedError): Error {
   return kind === 'refused' ? new StoreError(message) : new Error(message)
 }
 
-/** The most news to keep while nobody listens. A program that only asks for reports never listens. */
+/** The most messages to keep while nobody listens. A program that only asks for reports never listens. */
 const unheardMax = 10_000
 
 type LineNews = { news: keyof News; value: unknown }
@@ -296,7 +302,8 @@ export class Line {
     this.#hearers.set(news, hear)
     if (this.#isReplaying) return
     this.#isReplaying = true
-    // News of one kind may revoke news of another kind. So the replay waits until this turn has added all listeners.
+    // News of one kind may revoke news of another kind. So the replay waits until all listeners of this turn of the
+    // event loop are added.
     queueMicrotask(() => this.#replay())
   }
 

@@ -35,7 +35,7 @@ export function* readArchives(dialect: Dialect): StoreStep<Archive[]> {
   }))
 }
 
-/** Throws `month_away` if entries that count in the time span might be in a detached month. @throws BookError */
+/** Refuses a time span if entries that count in it may be in a detached month. @throws BookError `month_away` */
 export function* refuseAway(dialect: Dialect, sinceMs?: number, untilMs?: number): StoreStep<void> {
   const away = findAway(yield* readArchives(dialect), sinceMs, untilMs)
   if (away.length > 0) throw monthsAway(away)
@@ -49,7 +49,9 @@ export function monthsAway(away: readonly Pick<Archive, 'month'>[]): BookError {
 /** SQL: whether some entries of an archive `x` may be missing in the store. */
 export const isAwaySql = `x.state IN (${awayStates.map((state) => `'${state}'`).join(', ')})`
 
-/** SQL: whether an entry `e` is in no detached month. The store may still have entries of a detached month. */
+/**
+ * SQL: whether an entry `e` belongs to no detached month. The store may still have some entries of a detached month.
+ */
 export function isHere(schema: string): string {
   return `NOT EXISTS (SELECT 1 FROM ${schema}.seals l JOIN ${schema}.archives x ON x.month = l.month AND ${isAwaySql}
     WHERE l.account_id = e.account_id AND l.from_seq <= e.seq AND l.to_seq >= e.seq)`
@@ -100,7 +102,7 @@ export function* readSealedSums(
   }))
 }
 
-/** Reads the sums of an account's detached entries. The rows have the same form as rows of `selectSummed`. */
+/** Reads the sums of an account's entries that are only in archives. The rows have the form of `selectSummed`. */
 export function* readAwaySums(dialect: Dialect, accountId: string): StoreStep<Row[]> {
   const { schema } = dialect
   return yield* ask(

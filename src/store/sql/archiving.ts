@@ -10,7 +10,7 @@ import { ask, askOne, inTransaction, type Row, runAll, type StoreStep } from './
 
 /* Steps (queries and changes that both databases can run) that detach and attach months. */
 
-/** Entries of an account, from one number to another. */
+/** A range of entries of one account, from one entry number to another. */
 export type SealRange = { accountId: string; fromSeq: number; toSeq: number }
 
 /**
@@ -31,9 +31,9 @@ export type ArchivePlan = {
 const accountsMax = 500
 
 /**
- * Finds the entries of each account that are dated before the end of a month and are in no archive. An account's next
- * entries are computed from its last entry and its last monthly grant (rulings C15, Y20). So the last entry, the grant,
- * and all entries after the grant stay in the store.
+ * Finds the entries of each account that are dated before the end of a month and are in no archive. The last entry, the
+ * last monthly grant and all entries after the grant stay in the store. The account's next entries are computed from
+ * them (rulings C15, Y20).
  * @param archivedMs the end of the last archived month. The plan's `olderMs` considers only entries after that time
  * @param isAll whether to include entries that stayed when earlier months were archived
  */
@@ -85,8 +85,9 @@ export function* planArchive(
 }
 
 /**
- * Shortens a range that would split a group of corrected entries. The range then ends before the group (ruling C15).
- * @returns `toSeq`, or the number of the last entry before the group
+ * Shortens a range whose end would split a run of corrected entries (table `shifted`). The range then ends before the
+ * run (ruling C15).
+ * @returns `toSeq`, or the number of the last entry before the run
  */
 function* wholeGroups(dialect: Dialect, accountId: string, toSeq: number): StoreStep<number> {
   const { schema } = dialect
@@ -115,7 +116,7 @@ function within(put: Put, ranges: readonly SealRange[]): string {
   return `(${parts.join(' OR ')})`
 }
 
-/** Divides ranges into slices of at most `entriesMax` entries and `rangesMax` ranges. */
+/** Divides ranges of entries into slices. A slice has at most `entriesMax` entries and `rangesMax` ranges. */
 export function* sliceSeals(ranges: Iterable<SealRange>, entriesMax = 2_000, rangesMax = 100): Iterable<SealRange[]> {
   let slice: SealRange[] = []
   let room = entriesMax
@@ -304,8 +305,8 @@ function rowOf(archive: Archive) {
 
 /**
  * Moves an archive to another state, and writes an audit record if the caller passes one.
- * @param lock a statement that is run first, if several servers may write audit records
- * @param held the archive as this command last wrote it; passed if another command could seal the archive meanwhile
+ * @param lock a statement that is run first. It is set if several servers may write audit records
+ * @param held the archive as this command wrote it. Pass it if another command could have changed the archive since
  * @returns false if another command has changed the archive, or if rows of the month are not yet written
  */
 export function* moveArchive(

@@ -44,7 +44,7 @@ import { foldAnew, readUsageState, rezone } from './usage-keep.ts'
 import { createWarnings, rearm } from './warnings.ts'
 import { slices } from './words.ts'
 
-/** The queries of the books (see `BookStore`), except those about entries and figures for reports. */
+/** The queries of the books (see `BookStore`). Queries of entries, and of figures for reports, are in other files. */
 export function createQuestions(dialect: Dialect) {
   return {
     readNowMs: () => readNowMs(dialect),
@@ -158,8 +158,8 @@ export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Fact
 }
 
 /**
- * Finds entries that a wrong clock dated in the future and that are not corrected yet. The budgets and grants of their
- * accounts are returned too, and budgets whose current period begins in the future.
+ * Finds entries that a wrong clock dated in the future and that are not corrected yet. Also returns the budgets and
+ * grants of their accounts, and all budgets whose current period begins in the future.
  */
 function* findAhead(dialect: Dialect): StoreStep<Pick<Facts, 'ahead' | 'aheadBudgets' | 'aheadGrants'>> {
   const ahead = yield* listAhead(dialect)
@@ -255,7 +255,7 @@ function* findPersonKeys(dialect: Dialect, persons: readonly PersonRow[]): Store
   return rows.map(({ person, account_id }) => ({ personId: person as string, accountId: account_id as string }))
 }
 
-/** Whether another key has the same `scope`, because it has replaced this key of another gateway. */
+/** Whether this key of another gateway was replaced. The key that replaced it has the same `scope`. */
 function* hasSuccessor(dialect: Dialect, { id, scope }: KeyRow): StoreStep<boolean> {
   const next = (put: Put) =>
     `SELECT id FROM ${dialect.schema}.keys WHERE scope = ${put(scope)} AND id <> ${put(id)} LIMIT 1`
@@ -283,7 +283,7 @@ function* findCredit(dialect: Dialect, reference: string): StoreStep<Facts['cred
   return row && { accountId: row['account_id'] as string, amountNanos: row['amount'] as bigint }
 }
 
-/** Reads the zone of reports, and locks it for the change. A server that starts meanwhile waits for the change. */
+/** Reads the time zone of reports for a change, and locks its row. A server that starts meanwhile waits. */
 function* findReporting(dialect: Dialect): StoreStep<Facts['reporting']> {
   const state = yield* readUsageState(dialect, 'UPDATE')
   const { livingReplicas } = dialect

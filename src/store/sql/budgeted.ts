@@ -1,7 +1,7 @@
 /**
- * Selects keys, accounts and people with a budget, and the scope whose spend counts. Rotated keys share the scope of
- * the first of them (ruling R15). The scope of an account or person is the id. A second identity of a person has the
- * person's scope (ruling Y20).
+ * Selects the keys, accounts and people that have a budget, each with the scope by which the spend is counted. Rotated
+ * keys share the scope of the first of them (ruling R15). The scope of an account or person is the id. A second
+ * identity of a person has the person's scope (ruling Y20).
  */
 export function selectBudgeted(schema: string): string {
   return `SELECT k.account_id, k.id AS spender, coalesce(k.scope, k.id) AS scope, k.budget, k.budget_per

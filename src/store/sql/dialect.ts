@@ -2,12 +2,14 @@
 export type Dialect = {
   /** The schema of the tables. */
   schema: string
-  /** Whether several servers may use the store. If so, rows are locked, and the store has the holds of requests. */
+  /**
+   * Whether several servers may use the store. If so, rows are locked, and the store keeps the holds (reserved credit).
+   */
   isShared: boolean
   /** The placeholder of the n-th value, counted from 1. */
   parameter(n: number): string
   /**
-   * A SELECT without WHERE of the accounts with their balances. It names the table of accounts `a`.
+   * A SELECT of the accounts with their balances, to which a WHERE can be added. Its table of accounts is `a`.
    * @param accounts the table, or a SELECT of the wanted accounts in parentheses
    */
   accounts(accounts?: string): string
@@ -16,11 +18,11 @@ export type Dialect = {
   /** The table of credits by their references. */
   credits: string
   /**
-   * SQL that follows FROM, and finds the credit `e` with a reference. The text ends with the column of the reference,
-   * so that ` = …` can follow.
+   * SQL to put after FROM to find a credit `e` by its reference. It ends with the column of the reference, so that a
+   * comparison can follow.
    */
   creditEntry: string
-  /** Like `creditEntry`, but finds the row `a` in the index of archived entries. */
+  /** Like `creditEntry`, but for archived credits. It finds the row `a` in the index of archived entries. */
   archivedCredit: string
   /** The condition that finds the debit `e` of a request. */
   isOfRequest(put: Put, requestId: string): string
@@ -30,7 +32,10 @@ export type Dialect = {
   now(put: Put): string
   /** The most rows in one INSERT. */
   rowsMax: number
-  /** A statement that delays heads (proofs of all entries) until the transaction ends. Undefined in SQLite. */
+  /**
+   * A statement that takes a lock until the transaction ends. Until then no head (a proof of all entries) can be made.
+   * Undefined in SQLite.
+   */
   headLock?: string
   /** A SELECT of the servers that use the store now. Undefined in SQLite. */
   livingReplicas?: string
@@ -43,7 +48,10 @@ export function isText(value: unknown): value is string {
 
 export type SqlValue = string | number | bigint | Uint8Array
 
-/** @property isApart whether to commit the statement outside the open transaction, if there is a connection for that */
+/**
+ * A statement with its values.
+ * @property isApart whether to commit the statement outside the open transaction, if there is a connection for that
+ */
 export type Statement = { text: string; values: readonly SqlValue[]; isApart?: boolean }
 
 /** Adds a value to a statement. @returns its placeholder */

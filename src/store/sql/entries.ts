@@ -7,12 +7,14 @@ import { rowsOf, type StoreStep } from './step.ts'
 
 const dayMs = 86_400_000
 
-/** A part of the entries, in the order of `column`. The values of this column are above `after`, up to `through`. */
+/**
+ * Those entries whose `column` is above `after`, up to and including `through`. They are read in the order of `column`.
+ */
 type Slice = { column: 'posted_ms' | 'seq'; after?: bigint | undefined; through?: bigint | undefined }
 
 /**
  * SQL: the time at which an entry `e` counts. That is its posting time, unless a correction changed it (ruling C15).
- * The condition EXISTS is evaluated only once, so a store without corrections looks for no correction of an entry.
+ * EXISTS is evaluated only once, so in a store without corrections the query for an entry's correction never runs.
  */
 export function countedMs(schema: string): string {
   const shifted = `(SELECT s.effective_ms FROM ${schema}.shifted s WHERE s.account_id = e.account_id AND s.seq = e.seq)`
@@ -20,8 +22,8 @@ export function countedMs(schema: string): string {
 }
 
 /**
- * Conditions for entries `e` that count at or after `from`, and before `until`. They also compare the posting time,
- * because that time has an index. An entry never counts later than it was posted.
+ * Conditions for entries `e` whose time (`countedMs`) is at or after `from` and before `until`. The posting time is
+ * compared too, because it has an index. An entry never counts later than it was posted.
  * @param from, until SQL expressions
  */
 export function countsWithin(schema: string, from: string | undefined, until: string | undefined): string[] {
@@ -160,8 +162,8 @@ export function* eachSlice(
 }
 
 /**
- * Returns the slice of the entries of the page that begins after a place. Without an account, slices are cut by time.
- * Such a slice can repeat entries of the previous page with the same time. The query of the page skips these entries.
+ * Returns the slice with all entries after a place. Without an account, slices are cut by time. Such a slice can repeat
+ * entries with the time of the place. The caller skips these entries.
  */
 function startAfter(column: Slice['column'], first: Direction, { postedMs, seq }: EntryPlace): Partial<Slice> {
   if (column === 'seq') return first === 'newest' ? { through: BigInt(seq - 1) } : { after: BigInt(seq) }
@@ -217,7 +219,7 @@ export function readListed(row: Record<string, unknown>): ListedEntry {
   }
 }
 
-/** The sum of all accounts may exceed SQLite's 64 bits, so whole credits and the rest are summed separately. */
+/** The sum of all accounts may exceed SQLite's 64 bits. So whole credits and their fractions are summed separately. */
 function sumInParts(name: string, amount: string): string {
   return `sum((${amount}) / ${nanosPerCredit}) AS ${name}, sum((${amount}) % ${nanosPerCredit}) AS ${name}_rest`
 }
@@ -227,7 +229,7 @@ function readParts(row: Record<string, unknown>, name: 'billed' | 'credited' | '
   return BigInt(whole ?? 0n) * nanosPerCredit + BigInt(rest ?? 0n)
 }
 
-/** Reads a row of `selectSums`. A sum that may exceed 64 bits may come as a string. */
+/** Reads a row of `selectSums`. The database returns some large sums as strings. */
 export function readTotal(row: Record<string, unknown>, by: readonly Grouping[]): Total {
   return {
     ...(by.includes('day') && { dayMs: Number(row.day) * dayMs }),

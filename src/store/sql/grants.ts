@@ -12,7 +12,7 @@ import { ask, askOne, type Row, type StoreStep } from './step.ts'
  * that debit did not spend the grant.
  */
 
-/** Reads the last monthly grant of an account, and its spend so far if the grant lapses. */
+/** Reads the last monthly grant of an account. If unspent grants lapse, also sums what was spent since this grant. */
 export function* sumGrant(dialect: Dialect, accountId: string): StoreStep<GrantBase | undefined> {
   const last = (put: Put) =>
     `SELECT last_grant, grant_lapses FROM ${dialect.schema}.accounts WHERE id = ${put(accountId)}`
@@ -48,7 +48,7 @@ export function* findGrants(
   return { taken, spentNanos: base.spentNanos + tail.spentNanos }
 }
 
-/** Lists the references of an account's grants or lapses. */
+/** Lists the references of an account's grants, or of its lapses. A lapse takes the unspent rest of a grant back. */
 export function* listReferences(dialect: Dialect, kind: GrantEntryKind, accountId: string): StoreStep<string[]> {
   const prefix = grantPrefix(kind, accountId)
   // Strings are sorted by bytes, and `0` follows `/`. So these two bounds enclose all references with the prefix.
@@ -92,7 +92,7 @@ function* sumReturns(dialect: Dialect, seq: number, returns: readonly Row[]): St
   let sum = 0n
   for (let at = 0; at < returns.length; at += debitsMax) {
     const ids = returns.slice(at, at + debitsMax).map(({ reference }) => readReturnReference(reference as string)!)
-    // A credit that reverses a debit has the same amount, so the debits are summed.
+    // Only debits after the grant count. So the returned debits are summed here, and not the credits that reverse them.
     const row = yield* askOne(
       dialect,
       (put) => `SELECT CAST(sum(e.amount) AS bigint) AS sum FROM ${dialect.schema}.entries e

@@ -11,21 +11,21 @@ import { all, askOne, query, type StoreStep } from './step.ts'
 const foundMax = 3_000
 
 /**
- * The number of keys that are compared with the filters first, in the order of the page. If most of them match, they
- * fill the page.
+ * The first query for a page checks only this many keys, in the order of the page. If most keys match, they fill the
+ * page.
  */
 const glanceMax = 1_000
 
 /**
- * Like `glanceMax`, for a page of suspended accounts' keys, which are few. Only PostgreSQL begins such a page with
- * checks. A count of `foundMax` keys takes as long there as 10,000 checks. In SQLite the count takes a tenth of that.
+ * Like `glanceMax`, for the keys of suspended accounts, which are few. It is for PostgreSQL only, where 10,000 checks
+ * take as long as a count of `foundMax` keys. In SQLite the count takes a tenth of that, so nothing is checked first.
  */
 const glanceOfSuspendedMax = 10_000
 
 /**
  * A condition on keys `k`, in two forms.
- * @property parts SQL to put after FROM. Each part finds keys by an index, which also has the columns that sort a page.
- *   A key matches if any part finds it. The list is empty if no index can find the keys
+ * @property parts SQL to put after FROM. A key matches if any part finds it. Each part reads an index that also has the
+ *   sort columns of a page. The list is empty if no index can find the keys
  * @property test SQL to put after WHERE. It checks keys that were found in another way
  */
 type KeyFilter = { parts: readonly Condition[]; test: Condition }
@@ -43,7 +43,7 @@ export function* pageKeys(dialect: Dialect, page: KeyPage): StoreStep<KeyRow[]> 
   return glanced.length === page.limit ? glanced : yield* select(yield* findFew(dialect, page, filters))
 }
 
-/** The keys that are checked: those that match a filter, the first keys of the page (`glance`), or all (undefined). */
+/** The keys to check: matches of a filter, the first keys of the page (`glance`), or all keys (undefined). */
 type Few = KeyFilter | 'glance' | undefined
 
 function filtersOf(
@@ -54,8 +54,8 @@ function filtersOf(
   const isActive = `(SELECT a.state FROM ${schema}.accounts a WHERE a.id = k.account_id) = 'active'`
   const isSuspended = `k.account_id IN (SELECT a.id FROM ${schema}.accounts a WHERE a.state = 'suspended')`
   const found = (one: Condition): KeyFilter => ({ parts: [(put) => `${schema}.keys k WHERE ${one(put)}`], test: one })
-  // With this join, the database reads keys until it has enough. With a list, it would read all suspended accounts
-  // first.
+  // The join lets the database stop when the page is full. With `account_id IN (SELECT …)` it would first read all
+  // suspended accounts.
   const ofSuspended = `${schema}.accounts a CROSS JOIN ${schema}.keys k WHERE k.account_id = a.id AND a.state = 'suspended'`
   const ofState: Record<KeyState, KeyFilter[]> = {
     revoked: [found(() => 'k.revoked_ms IS NOT NULL')],
@@ -91,7 +91,7 @@ function* findFew(dialect: Dialect, page: KeyPage, filters: readonly KeyFilter[]
   for (const filter of filters.filter(({ parts }) => parts.length > 0)) {
     let found = 0
     for (const part of filter.parts) if (found <= foundMax) found += yield* count(dialect, part, foundMax + 1 - found)
-    // The filter by account is not returned. An index already gives the keys of an account in the order of the page.
+    // A filter by account is not returned, because an index already gives the account's keys in the order of the page.
     if (found <= foundMax) return page.accountId !== undefined && filter === filters[0] ? undefined : filter
   }
   return undefined
@@ -104,8 +104,8 @@ function* count(dialect: Dialect, part: Condition, most: number): StoreStep<numb
 
 /**
  * Selects a page of keys.
- * @param few how to find keys. With a filter, its few keys are found first, then sorted. With `glance`, only the first
- * keys in the page's order are checked. If undefined, keys are read in the order of an index
+ * @param few with a filter, the few keys that match it are found first, then sorted. With `glance`, only the first keys
+ *   in the page's order are checked. Without a value, keys are read in the order of an index
  */
 function selectPage(
   dialect: Dialect,
@@ -119,7 +119,7 @@ function selectPage(
   const inItsOrder = `ORDER BY created_ms${word}, id${word}`
   const order = `${inItsOrder} LIMIT ${put(limit)}`
   const place = beyond ? [`(k.created_ms, k.id) ${sign} (${beyond.map(put).join(', ')})`] : []
-  // No index is used for a condition with IS TRUE, so only the other conditions choose the index.
+  // A database uses no index for a condition with IS TRUE. So only the other conditions choose the index.
   const rest = filters.filter((one) => one !== few).map(({ test }) => `(${test(put)}) IS TRUE`)
   const lasting = isWithoutSessions ? ['k.session IS NULL'] : []
   const select = (from: string, where: readonly string[]) => `SELECT * FROM ${from} k ${whereAll(where)}`
@@ -140,7 +140,8 @@ function selectPage(
       const inTurn = `SELECT k.* FROM (${sorted}) f CROSS JOIN ${schema}.keys k ON k.id = f.id ${whereAll([...rest, ...lasting])}`
       return `SELECT * FROM ${keysWithSpends(dialect, `(${inTurn} LIMIT ${put(limit)})`)} ${order}`
     }
-    // Without other conditions, the ids are limited to those of the page, so only the keys of the page are read.
+    // If there are no other conditions, the query for ids gets the limit of the page. Then only the keys of the page
+    // are read.
     const ids = `${found} SELECT k.id FROM found k ${rest.length + lasting.length > 0 ? '' : `${whereAll(place)} ${order}`}`
     keys = select(`${schema}.keys`, [`k.id = ANY (ARRAY(${ids}))`, ...rest, ...lasting, ...place])
   } else if (few === 'glance') {

@@ -46,8 +46,8 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
   }
 
   /**
-   * Whether a credit has reversed the debit of a request. The reference of such a credit is built with the number 1, or
-   * with the next free number. A top-up of the first release may already have a reference of this form (ruling C13).
+   * Whether a credit has reversed the debit of a request. A top-up of the first release may have the reference of this
+   * credit already (ruling C13). The credit then has the next free number in its reference.
    */
   function* isReturned(requestId: string): StoreStep<boolean> {
     for (let number = 1; ; number++) {
@@ -65,8 +65,9 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
     const narrow = yield* narrowed(filter)
     const entries: ListedEntry[] = []
     if (!narrow) return entries
-    // Detached months are in archive files, and are the oldest months. A list from the oldest entry on needs these
-    // months. A list from the newest entry on ends before them.
+    // The oldest months may be detached, so that their entries are only in archive files. A list that begins with the
+    // oldest entry needs these months. A list that begins with the newest entry ends where the entries of the store
+    // end.
     if (first === 'oldest') yield* refuseAway(dialect, filter.sinceMs, filter.untilMs)
     yield* eachSlice(dialect, narrow, readMax, { first, beyond }, function* (slice) {
       const rows = yield* rowsOf(selectEntries(dialect, narrow, first, { slice, limit, beyond }))
@@ -91,7 +92,8 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
   }
 
   /**
-   * Adds the account to a filter with keys of one account, because an index keeps an account's entries together.
+   * If all keys of a filter belong to one account, adds this account to the filter. An index keeps an account's entries
+   * together.
    * @returns undefined if no entry can match
    */
   function* narrowed(filter: EntryFilter): StoreStep<EntryFilter | undefined> {

@@ -17,9 +17,9 @@ export function* checkMoment(dialect: Dialect, place: string): StoreStep<string[
 }
 
 /**
- * Fixes the moment of a head (a proof of all entries) that is made now. Every later entry is dated after it (ruling
- * C15). The moment is the earlier of now and the time of the newest entry. So a wrong clock cannot move it ahead of the
- * entries that it covers (ruling Y15). The caller holds the lock that keeps posts out.
+ * Fixes the moment of a head (a proof of all entries), and returns it. Every later entry is dated after this moment
+ * (ruling C15). If the newest entry is older than now, its time is the moment, because the clock may be wrong (ruling
+ * Y15). The caller holds the lock that keeps posts out.
  */
 export function* fixMoment(dialect: Dialect): StoreStep<number> {
   const { now } = yield* readMoment(dialect)
@@ -27,16 +27,16 @@ export function* fixMoment(dialect: Dialect): StoreStep<number> {
   return yield* raiseMoment(dialect, Math.min(Number(now), Number(newest ?? 0)))
 }
 
-/** Like `fixMoment`, but a moved store keeps the moment of its last head. Its later entries are in another store. */
+/** Like `fixMoment`, but a moved store keeps the moment of its last head. Later entries are in another store. */
 export function* takeMoment(dialect: Dialect): StoreStep<number> {
   if (!(yield* readMoved(dialect))) return yield* fixMoment(dialect)
   return Number((yield* readMoment(dialect)).moment ?? 0)
 }
 
 /**
- * SQL: the posting time of the newest entry. If a correction names the entry with the highest time, that time is wrong.
- * Millions of other entries may have a wrong time too. In this case, only the last entries of all accounts are
- * compared. If the last entry is a correction, the time of its creation counts.
+ * SQL: the posting time of the newest entry. If a correction names the entry with the highest time, this time is wrong,
+ * and millions of other times may be wrong too. Then only the last entries of all accounts are compared. A last entry
+ * that is a correction counts at its creation.
  */
 function selectNewest({ schema, ends }: Dialect): string {
   return `coalesce((SELECT e.posted_ms FROM (SELECT * FROM ${schema}.entries ORDER BY posted_ms DESC LIMIT 1) e WHERE NOT EXISTS (
@@ -45,7 +45,9 @@ function selectNewest({ schema, ends }: Dialect): string {
       FROM ${ends} a JOIN ${schema}.entries e ON e.account_id = a.account_id AND e.seq = a.seq))`
 }
 
-/** If the moment of the last head (a proof of all entries) is later than `ms`, moves the moment back to `ms`. */
+/**
+ * Moves the moment of the last head (a proof of all entries) back to `ms`. A moment that is not later than `ms` stays.
+ */
 export function lowerMoment(dialect: Dialect, ms: number): StoreStep<void> {
   const { schema } = dialect
   return execute(dialect, (put) => `UPDATE ${schema}.head SET moment_ms = ${put(ms)} WHERE moment_ms > ${put(ms)}`)

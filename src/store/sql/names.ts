@@ -41,7 +41,7 @@ export function createNames(dialect: Dialect) {
     return rows.map(({ id }) => id as string)
   }
 
-  /** Finds the lines of rotated keys in which a valid key of ours has replaced a key of another gateway. */
+  /** Returns those of the given lines (a key with its successors) that have a valid key made by this gateway. */
   function* findRotated(scopes: readonly string[]): StoreStep<Set<string>> {
     const rotated = new Set<string>()
     for (const list of slices([...new Set(scopes)])) {

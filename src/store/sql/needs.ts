@@ -23,7 +23,7 @@ export function* noteNeeds(
     return one !== undefined && one.goneMs === undefined && (one.isTold || !isTelling)
   })
   const isSettled = [...known].every(([id, { goneMs }]) => ids.has(id) || goneMs !== undefined)
-  // Needs that an earlier call has marked cause no write now. They are deleted together with the next change.
+  // Needs that are already marked as gone cause no write now. They are deleted together with the next change.
   if (!isFresh || !isSettled) yield* inTransaction(writeNeeds(dialect, needs, ids, isTelling))
   const noted = isFresh ? known : yield* readNeeds(dialect)
   return new Map(needs.flatMap(({ id }) => (noted.has(id) ? [[id, noted.get(id)!.sinceMs] as const] : [])))

@@ -1,7 +1,7 @@
 import type { Dialect } from './dialect.ts'
 import { askOne, type StoreStep } from './step.ts'
 
-/** The rows to count. Each value has the register of the rows, and a condition. */
+/** For each kind of data: the table to count in, and the condition that a counted row meets. */
 const counts = {
   foreignKeys: ['keys', 'origin IS NOT NULL AND revoked_ms IS NULL'],
   labelledKeys: ['keys', '(labels IS NOT NULL OR may_choose IS NOT NULL) AND revoked_ms IS NULL'],
@@ -13,14 +13,14 @@ const counts = {
 } as const satisfies Record<string, readonly [table: string, where: string]>
 
 /**
- * How much data the store has of each kind that the second release of triwire does not know. @property isClosed whether
- * that release refuses the store, because entries have a digest of form 3 (chain.ts)
+ * The number of rows of each kind that the second release of triwire does not know.
+ * @property isClosed whether the second release refuses the store, because entries have a digest of form 3 (chain.ts)
  */
 export type NewerContent = Record<keyof typeof counts, number> & { isClosed: boolean }
 
 /**
- * Counts rows whose kind or columns the second release does not know.
- * @param oldest a SELECT that returns a schema version. Releases with an older version must not use the store
+ * Counts the data of each kind that the second release of triwire does not know.
+ * @param oldest a SELECT of the lowest schema version whose releases may use the store
  * @param secondRelease the schema version of the second release
  */
 export function* readNewer(dialect: Dialect, oldest: string, secondRelease: number): StoreStep<NewerContent> {

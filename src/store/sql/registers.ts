@@ -41,7 +41,7 @@ import { type Query, query } from './step.ts'
  * work on both databases.
  */
 
-/** Changes of the books whose writes need no read of the store before them. `make` executes all other changes. */
+/** Changes of the books that are written without a read of the store. The kinds listed here need a read first. */
 type PlainWrite = Exclude<
   BookWrite,
   {
@@ -232,7 +232,8 @@ export function selectOwnKeys(dialect: Dialect, { personId, accountId }: SignInR
 }
 
 /**
- * Selects all people, or those with one of these strings as id, external id, email or name; always with all identities.
+ * Selects all people, or the people with one of these strings as id, external id, email or name. Each person is
+ * selected with all identities.
  */
 export function selectPersons(dialect: Dialect, asked: 'all' | readonly string[]): Query<PersonRow> {
   const { schema } = dialect
@@ -333,11 +334,14 @@ export function selectAccountPage(dialect: Dialect, page: AccountPage): Query<Ac
  */
 export function startsWith(put: Put, column: string, q: string): string {
   const low = lowerAscii(q)
-  // No string has a character above this one.
+  // U+10FFFF is the highest character, so the range has all texts that begin with `low`.
   return `lower(${column}) >= ${put(low)} AND lower(${column}) < ${put(`${low}\u{10ffff}`)}`
 }
 
-/** Lowers A to Z only, as SQLite's `lower` does, and PostgreSQL's for strings that are sorted by bytes. */
+/**
+ * Converts only the letters A to Z to lower case. SQLite's `lower` does the same, and so does PostgreSQL's for columns
+ * with the collation "C".
+ */
 export function lowerAscii(text: string): string {
   return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 }

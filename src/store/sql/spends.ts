@@ -18,12 +18,11 @@ import { rearm } from './warnings.ts'
 /* The spend of keys, accounts and people with budgets (rulings R15, Y20), in statements that work on both databases. */
 
 /**
- * Returns SQL for a table of keys with further columns. These are the names of a key's account and person, and the
- * holds on its budget. The spend of its line and the spend of its person are columns too. A line is all keys that
- * replaced each other.
+ * Returns SQL for a table of keys with further columns. These are the names of account and person, the holds on the
+ * budgets, and the spend of the key's line and of the person. A line is all keys that replaced each other.
  *
- * PostgreSQL computes these columns even for rows that an outer condition or LIMIT leaves out. The cause is that
- * `heldByReplicas` reads the clock.
+ * PostgreSQL computes these columns even for rows that an outer condition or LIMIT leaves out, because `heldByReplicas`
+ * reads the clock.
  * @param keys the table, or a SELECT of the wanted keys in parentheses
  */
 export function keysWithSpends({ schema, isShared }: Dialect, keys = `${schema}.keys`): string {
@@ -69,8 +68,8 @@ type SpendOf = { accountId: string; scope: string } & TimeSpan
 type SpendSlice = SpendOf & { after: number; through: number }
 
 /**
- * Sums those debits of a slice that count for its scope and in its window, less the reversals. `first` is the earliest
- * posting time of an entry of the slice.
+ * Sums the debits of a slice, less the reversals. Only entries of the slice's scope and time span count. `first` is the
+ * earliest posting time in the whole slice.
  */
 function sumSlice({ schema }: Dialect, { accountId, scope, after, through, fromMs, untilMs }: SpendSlice) {
   const conditions = {
@@ -131,7 +130,7 @@ function* sumSlices(
     const row = yield* askOne(dialect, sumSlice(dialect, slice))
     const { spent, first } = row as { spent: bigint | null; first: bigint | null }
     spentNanos += spent ?? 0n
-    // An entry is never dated before the previous one of its account (ruling C15).
+    // Entries are in the order of their times (ruling C15). So no earlier slice has an entry of the time span.
     if (first === null ? !isAll : Number(first) < of.fromMs) break
   }
   return { spentNanos, throughSeq }
@@ -153,7 +152,7 @@ function* sumAway(dialect: Dialect, { accountId, scope }: SpendOf): StoreStep<bi
   return (row?.['spent'] as bigint | null) ?? 0n
 }
 
-/** Sums the spend of each person of an account in a time span. It reads slices of entries as `sumSpend` does. */
+/** Sums the spend of each person of an account in a time span. */
 export function* sumPersons(dialect: Dialect, of: { accountId: string } & TimeSpan): StoreStep<PersonSpending> {
   return yield* whileSame(dialect, (away) => sumPersonSlices(dialect, of, away !== '' && of.fromMs === 0))
 }
@@ -203,7 +202,7 @@ export function* setSpend(
   const { text, values } = insert(dialect, 'spends', row)
   const sets = ['from_ms', 'until_ms', 'spent', 'warned', 'seq'].map((column) => `${column} = excluded.${column}`)
   yield* rowsOf({ text: `${text} ON CONFLICT (scope) DO UPDATE SET ${sets.join(', ')}`, values })
-  // Without spend no warning level is reached, so `rearm` is not needed. `rearm` reads all keys, so it would make an
+  // If nothing is spent, no warning level is reached, so `rearm` is skipped. It reads all keys, and would make an
   // import of many keys slow.
   if (spent > 0n) yield* rearm(dialect, scope)
 }

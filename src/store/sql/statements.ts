@@ -10,7 +10,7 @@ import { ask, askOne, inSnapshot, inTransaction, type Row, runAll, type StoreSte
 import { selectSummed } from './usage.ts'
 import { slices } from './words.ts'
 
-/** The most accounts in one statement for a head. A head is a digest of all accounts. */
+/** One statement reads at most this many accounts for a head. A head is a digest of all accounts. */
 const accountsMax = 1_000
 
 /** The most entries that one query sums, because PostgreSQL ends a query that takes too long. */
@@ -182,7 +182,9 @@ function createHeaders(dialect: Dialect) {
 /** A group and its version of prices. @property version null for a group of credits that reverse debits */
 type VersionedGroup = { version: string | null; group: ReturnType<typeof readGroup> }
 
-/** Adds a row to the group that has the same names and the same version of prices. */
+/**
+ * Adds the sums of a row to the group with the same words and the same version of prices. A missing group is created.
+ */
 function addGroup(groups: Map<string, VersionedGroup>, row: Row): void {
   const group = readGroup(row)
   const { amountNanos, requests, tokens, ...words } = group

@@ -3,7 +3,10 @@ import { type Dialect, type Put, type Statement, statement } from './dialect.ts'
 /** A row as the driver returns it, by column names. Integers of 64 bits are bigint. */
 export type Row = Record<string, unknown>
 
-/** A step that another step runs in a transaction. Without `isWriting`, all its statements see the same moment. */
+/**
+ * A step that another step runs in a transaction. Without `isWriting`, all its statements read one snapshot of the
+ * store.
+ */
 type Transacted = { step: StoreStep<unknown>; isWriting: boolean }
 
 /**

@@ -19,9 +19,8 @@ import { readUsageState } from './usage-keep.ts'
 import { createWords } from './words.ts'
 
 /**
- * Compares the figures for reports with the entries that they include. The mark of each account is the last included
- * entry (ruling C9). Figures that are still kept are compared by day. The total costs of keys are compared by account.
- * Each comparison reads the data of one moment.
+ * Compares the figures for reports with the entries that they include (ruling C9). Figures that are still kept are
+ * compared by day, and the total costs of keys by account.
  * @param pageMax the most entries that a statement reads, so that no statement takes too long
  * @param progress called with a sentence about the current comparison
  * @returns the differences as sentences
@@ -40,7 +39,7 @@ export function* findUsageDifferences(
   const note = (found: readonly string[]) => {
     for (const finding of found) findings.push(finding)
   }
-  // The figures of days with detached entries stay. They cannot be checked, since the store lacks these entries.
+  // The store lacks the entries of detached archives. So the figures of their days are not checked.
   const away = (yield* readArchives(dialect)).filter(isAway).map(({ untilMs }) => untilMs / quarterMs)
   for (let from = Math.max(state.keptFrom, ...away); ; ) {
     const next = (put: Put) => {
@@ -89,7 +88,10 @@ export function* findUsageDifferences(
     return findDifferences({ from, to, entries, rows }, calendar)
   }
 
-  /** Sums the entries that match the filter and the conditions, page by page. Each page adds one row for each group. */
+  /**
+   * Sums the entries that match the filter and the conditions, page by page. Each page has its own row for a group, so
+   * a group can have several rows.
+   */
   function* sumPages(
     from: string,
     filter: EntryFilter,

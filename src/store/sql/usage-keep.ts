@@ -12,7 +12,10 @@ import { ask, askOne, execute, inTransaction, type Row, runAll, type StoreStep }
 
 const quartersOfDay = 96
 
-/** Reads the zone of figures and the time since which they are kept. @param lock delays changes until the commit */
+/**
+ * Reads the time zone of the figures for reports, and since when figures are kept. @param lock delays changes of both
+ * until the commit
+ */
 export function* readUsageState(dialect: Dialect, lock?: 'SHARE' | 'UPDATE'): StoreStep<UsageState> {
   const text = `SELECT time_zone, week_starts, kept_from FROM ${dialect.schema}.usage_state`
   const row = yield* askOne(dialect, () => (dialect.isShared && lock ? `${text} FOR ${lock}` : text))
@@ -25,9 +28,8 @@ export function* readUsageState(dialect: Dialect, lock?: 'SHARE' | 'UPDATE'): St
 
 /**
  * Records the zone of reports, unless one is recorded already (ruling X12). Also records the time from which figures
- * are kept. It follows from `keepMonths`.
- * @param nowMs Unix milliseconds. By default the store's time is used, because a server whose clock is ahead would
- *   delete too much
+ * are kept, which follows from `keepMonths`.
+ * @param nowMs Unix milliseconds; by default the store's time, because a server's clock may be ahead
  */
 export function* adoptReporting(dialect: Dialect, reporting: Reporting, nowMs?: number): StoreStep<void> {
   const atMs = nowMs ?? (yield* readNowMs(dialect))
@@ -43,7 +45,7 @@ function* adopt(dialect: Dialect, reporting: Reporting, atMs: number): StoreStep
   if (state.timeZone !== before.timeZone) yield* foldAnew(dialect, state)
 }
 
-/** Returns the state of the figures under the server's settings. Undefined if the recorded state needs no change. */
+/** Combines the recorded state with the server's settings. Undefined if the recorded state needs no change. */
 function adopted(before: UsageState, { timeZone, weekStarts, keepMonths }: Reporting, atMs: number) {
   const zone = { timeZone: isRecorded(before) ? before.timeZone : spellZone(timeZone), weekStarts }
   const kept = firstKept(createCalendar(zone), keepMonths, atMs)

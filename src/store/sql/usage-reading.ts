@@ -84,7 +84,7 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMa
 
   /**
    * Ranks spenders, beginning with the highest spend. Spenders with the same spend are sorted by id. The database sums
-   * and sorts, so it returns only the first of many spenders.
+   * and sorts, so that it returns few rows even if there are many spenders.
    */
   function* rankSpent({ by, accountId, days, nowMs, top }: SpendRanking): StoreStep<RankedSpend[]> {
     const state = yield* readUsageState(dialect)

@@ -25,7 +25,7 @@ import { slices, type Words } from './words.ts'
 
 /* Writes rows of figures for reports, in the caller's transaction. */
 
-/** Adds sums of entries to the rows of all tables of figures. */
+/** Adds summed entries to every table of figures (`usageTables`). */
 export function* addEntries(
   dialect: Dialect,
   words: Words,

@@ -7,10 +7,15 @@ import { type Dialect, isOneOf, type SqlValue, type Statement, statement } from 
 import { countedMs, countsWithin } from './entries.ts'
 import { wordKey } from './words.ts'
 
-/** The store's numbers for words (names, such as a model's), by `wordKey`. The empty word has the number 0. */
+/**
+ * The number that the store gave each word (a name, such as a model's). The keys are made by `wordKey`. The empty word
+ * has the number 0.
+ */
 type WordIds = ReadonlyMap<string, number>
 
-/** Returns the words (such as a model's name) in a query for figures. Rows of figures contain only their numbers. */
+/**
+ * Returns the words in a query for figures, such as names of models. Rows of figures have the numbers of these words.
+ */
 export function wordsOfReading({ by, only, within = [] }: RowReading): [kind: string, word: string][] {
   const named = Object.entries(only).flatMap(([kind, words]) => words.map((word) => [kind, word] as [string, string]))
   const ofGroups = within.flatMap((words) => words.map((word, at) => [by[at]!, word] as [string, string]))
@@ -30,9 +35,9 @@ type Bucketing = {
    */
   isRanged: boolean
   /**
-   * Whether the SQL makes the database read and group daily figures of keys in the order of the table (account, key).
-   * True for SQLite, because its planner does not know the numbers of rows. False for PostgreSQL: with such SQL, its
-   * planner would expect few rows and sort them.
+   * Whether the SQL forces the database to read and group daily figures of keys in the table's order (account, key).
+   * SQLite needs this, because its planner does not know the numbers of rows. In PostgreSQL, such SQL would make the
+   * planner expect few rows and sort them.
    */
   isInOrder: boolean
 }
@@ -47,15 +52,17 @@ type JoinedCounts = (column: string) => string
 export type UsageDialect = {
   /** The entries `e` that the figures do not include yet. */
   tail: { from: string; where: string }
-  /** Selects one row: `folded`, the number of summed entries, and `entries`, the number of all entries. */
+  /**
+   * A SELECT of one row. `folded` is the number of entries in the figures, and `entries` is the number of all entries.
+   */
   progress: string
   bucketing(reading: RowReading): Bucketing
   joined: JoinedCounts
 }
 
 /**
- * Selects the entries of some quarters of an hour. Only entries that the figures do not include yet are selected. The
- * index by time is not used, because for a year it would return all entries of the year.
+ * Selects the entries of some quarter hours that the figures for reports do not include yet. The index by time is not
+ * used, because for a year it would return all entries of the year.
  */
 export function selectTail(
   dialect: Dialect,
@@ -73,8 +80,8 @@ export function selectTail(
 }
 
 /**
- * Selects rows of a table, summed by bucket (span of time) and group. A row has `bucket`, or `time`, from which the
- * caller finds the bucket. It also has the ids of the group's words (`d0`, `d1`), the sums, and encoded times.
+ * Selects rows of a table, summed by bucket (span of time) and group. `d0`, `d1` and so on are the ids of the group's
+ * words. If a row has `time` instead of `bucket`, the caller computes the bucket from it.
  * @param bucketing used if there are several buckets
  */
 export function selectRows(
@@ -112,9 +119,8 @@ export function selectRows(
 
 /**
  * Returns the columns to group by. If `isInOrder` is set, daily figures of keys are grouped by account, key and day.
- * The table is sorted in the same way, so the database need not sort, and a year takes a third of the time. The account
- * does not divide the figures of a key, because a key belongs to one account. Figures without a key have a row for each
- * account, and the caller adds up these rows.
+ * The table has this order, so the database need not sort, and a year takes a third of the time. Figures without a key
+ * have a row for each account, and the caller adds up these rows.
  */
 function groupsOf({ table, grain, by }: RowReading, times: readonly string[], { isInOrder }: Bucketing): string[] {
   const columns = by.map((name) => columnOf(table, name)).filter((column) => column !== '0')
@@ -167,8 +173,8 @@ function conditions(schema: string, reading: RowReading, ids: WordIds): string[]
 }
 
 /**
- * Limits rows to the accounts of these keys, because rows of days are stored by account. Rows without a key may belong
- * to any account, so they are not limited.
+ * Limits daily rows to the accounts of these keys, because daily rows are stored by account. The number 0 means "no
+ * key". Any account can have rows without a key, so there is no limit then.
  */
 function ofTheirAccounts(schema: string, keys: readonly number[]): string[] {
   if (keys.length === 0 || keys.includes(0)) return []
@@ -301,8 +307,8 @@ type MostSpent = {
 }
 
 /**
- * Selects the numbers and the spend of the accounts or keys that spent most, the highest spend first. Days are grouped
- * in the order of the table, as `groupsOf` explains.
+ * Selects the accounts or keys that spent most: their numbers in the table and their spend. Those in `unfolded` come
+ * first, then the highest spend. Days are grouped in the order of the table, as `groupsOf` explains.
  */
 export function selectMost({ schema, isShared }: Dialect, most: MostSpent): Statement {
   const { by, account, from, to, unfolded, limit } = most

@@ -33,12 +33,14 @@ export type VerifyDialect = {
   pageMax: number
   /** A value that sorts before the ids of all entries. */
   lowestId: SqlValue
-  /** The columns of an account's last state: the balance, and the number and (if stored) digest of the last entry. */
+  /**
+   * The columns with an account's balance and its last entry's number. The entry's digest is included if it is stored.
+   */
   ends: { columns: string; joins: string }
   /** The table of credit references, joined with the entries of the credits. The column `noted` has the reference. */
   references: PagedTable
   accounts: PagedTable
-  /** The index of archived entries. */
+  /** The table that lists archived entries. `first` is a position before its first row. */
   archived: { table: PagedTable; first: readonly SqlValue[] }
   /** Finds damage to a row that is possible only in this kind of database. */
   findWrong?(row: Row): Iterable<string>
@@ -47,7 +49,7 @@ export type VerifyDialect = {
 /**
  * The parameters of a verification.
  * @property findings the findings of earlier checks; the verification adds its own
- * @property momentMs the time of the head (a digest of all entries) that is made; undefined to make no head
+ * @property momentMs the time of the head (a digest of all entries) that the verification makes; undefined for no head
  */
 export type LedgerAudit = { options: VerifyOptions; findings: string[]; momentMs?: number | undefined }
 
@@ -144,7 +146,7 @@ export function* verifyLedger(
     return (accountId) => byAccount.get(accountId) ?? []
   }
 
-  /** Reads entries whose references begin with a prefix. They are next to each other in the index. */
+  /** Reads entries whose references begin with a prefix. Such references are next to each other in the index. */
   function* readReferred(prefix: string): StoreStep<Entry[]> {
     const entries: Entry[] = []
     yield* eachPage(verified.references, [prefix], (rows) => {
@@ -238,8 +240,8 @@ function* readListsOf(dialect: Dialect, rows: readonly Row[], lists: Map<string,
 }
 
 /**
- * Reads the recorded spend of each budget and the spend posted since the entries were read, in one snapshot. If a new
- * window has begun since then, or the budget was changed, only the next verification compares the spend.
+ * Reads, in one snapshot, the recorded spend of each budget and the spend of the entries that are newer than the
+ * verified ones. A budget that was changed or has a new window is compared only in the next verification.
  */
 function* readSpendEnds(
   dialect: Dialect,
@@ -262,7 +264,7 @@ function* readSpendEnds(
   return spent
 }
 
-/** Reads the state of an entry's account after its last entry. Returns undefined if the account does not exist. */
+/** Reads the end of an account's chain from the row of any of its entries. Undefined if the account does not exist. */
 function readEnd({ account_id, account_name, end_balance, end_seq, end_digest }: Row): AccountEnd | undefined {
   if (account_name === null || end_seq === null) return undefined
   const end = { id: account_id as string, balanceNanos: end_balance as bigint, seq: Number(end_seq) }

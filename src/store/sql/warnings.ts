@@ -12,7 +12,7 @@ import { ask, askOne, execute, inTransaction, runAll, type StoreStep } from './s
 
 /* Warnings to be sent, and the limits that cause them (`Watched`). */
 
-/** The age at which a warning is deleted, in ms. Servers stop trying to send it at half of that age. */
+/** The age at which a warning is deleted, in ms. Servers stop trying to send a warning at half of this age. */
 export const untoldMs = 2 * warningKeptMs
 
 /** Creates the queries of warnings to be sent. Each warning is given to one server at a time. */

@@ -16,7 +16,7 @@ export function wordKey(kind: string, word: string): string {
   return `${kind}\n${word}`
 }
 
-/** Creates the lookup of words (such as model names) and their fixed numbers in the store. The empty word is 0. */
+/** Creates the lookup of words, such as model names, and of their numbers in the store. The empty word has number 0. */
 export function createWords(dialect: Dialect) {
   const { schema } = dialect
   let ids = new Map<string, number>()
@@ -29,7 +29,7 @@ export function createWords(dialect: Dialect) {
     words.clear()
   }
 
-  /** Finds the numbers of words. @returns the numbers of all remembered words by `wordKey`, not only of these words */
+  /** Finds the numbers of words. @returns the numbers of all remembered words, by `wordKey` */
   function* findIds(asked: readonly UsageWord[]): StoreStep<ReadonlyMap<string, number>> {
     if (ids.size > wordsMax) ids = new Map()
     // While this query runs, another query may replace `ids`.

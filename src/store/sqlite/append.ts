@@ -47,7 +47,7 @@ export type AppendBatch = LockedStore & {
 const floorMs = `CASE WHEN e.kind = 'credit' AND e.effective IS NOT NULL THEN e.created_ms ELSE e.posted_ms END`
 
 /**
- * Computes `floorMs` from a new row: the earliest time of the account's next entry. A correction may be dated later
+ * Returns the earliest time of the account's next entry, like the SQL of `floorMs`. A correction may be dated later
  * than the entries that follow it, so the time of its creation is used.
  */
 function floorMsOfRow({ kind, effective, created_ms, posted_ms }: UnplacedRow): number {
@@ -71,8 +71,8 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
   const move = db.prepare('UPDATE accounts SET seq = ?, balance = ? WHERE id = ?')
   const dataVersion = db.prepare('PRAGMA data_version')
   /**
-   * The state of the store after this connection's last commit, and `data_version` at that time. Valid until another
-   * connection commits. This connection's changes are also made here, and a rollback deletes the state.
+   * The state of the store after the last commit of this connection. Valid while `data_version` stays the same, which a
+   * commit of another connection changes. Undefined after a rollback.
    */
   let last: { known: LockedStore; version: unknown } | undefined
   /** Whether the ledger has entries of form 3, a newer layout. `begins`: this transaction adds the first one. */
@@ -109,8 +109,8 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
   function run<T>(known: LockedStore, work: (batch: AppendBatch) => T): T {
     known.watched ??= warnings.readWatched()
     const { tails, watched } = known
-    // If the store lacks the moment of the last head (a proof of all entries), new entries may be dated before that
-    // head. This is accepted.
+    // New entries are dated after the last head (a proof of all entries). If the store lacks the moment of that head,
+    // this is not ensured.
     const headMs = Number(readHead.get()?.moment_ms ?? 0)
     const none = { moved: new Set<string>(), spent: new Set<string>(), before: new Map(), warnings: [] }
     const batch: AppendBatch = { ...known, nowMs: nowMs(), headMs, ...none }
@@ -178,7 +178,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     return spends.read(last?.known ?? nothingSpent(), spenders)
   }
 
-  /** Forgets the remembered state, because budgets or levels of warnings were changed elsewhere. */
+  /** Forgets the state after the last commit, because something else has changed budgets or levels of warnings. */
   function forget(): void {
     last = undefined
   }

@@ -52,7 +52,7 @@ export class Connection {
     this.#isSuspect = false
   }
 
-  /** Makes the log durable, then runs work that writes. After a failure (`trouble`), the work can be run again. */
+  /** Makes SQLite's log (WAL) durable, then runs work that writes. After a failure, the work can be run again. */
   write(work: (store: Store) => void): RunOutcome {
     return this.#use((store) => {
       this.makeDurable()
@@ -67,7 +67,7 @@ export class Connection {
     })
   }
 
-  /** Closes the store. A lost store stays open, because SQLite would delete any other file that has the log's name. */
+  /** Closes the store, unless it is lost. Closing a lost store would delete the file that now has the log's name. */
   close(): void {
     if (!this.#isLost) this.#closeStore()
   }

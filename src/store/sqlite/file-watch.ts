@@ -4,8 +4,8 @@ import { lockPathOf } from '../files/lock.ts'
 export type FileWatch = ReturnType<typeof watchFiles>
 
 /**
- * The state of the write-ahead log. The salts are random numbers in the log's header, and in all frames since its last
- * restart.
+ * The state of the write-ahead log. SQLite writes new random numbers (salts) into the header and the frames when it
+ * restarts the log.
  */
 type LogState = { salts: string; frames: number }
 
@@ -68,7 +68,7 @@ export function watchFiles(path: string) {
     return `${logPath} was cut or overwritten while the server runs`
   }
 
-  /** Whether the opened log still has all its frames, even if its file was deleted. A gap in it reads as zeros. */
+  /** Whether the opened log has all its frames, even if its file was deleted. */
   function isLogWhole(countFrames: () => number): boolean {
     return log !== undefined && isWhole(countFrames())
   }
@@ -95,16 +95,16 @@ function inodeOf(file: string): number | undefined {
   return statSync(file, { throwIfNoEntry: false })?.ino
 }
 
-/** Reads the state of the log. @returns undefined if the log cannot have this many frames */
+/** Reads the state of the log. @returns undefined if the log does not have this many whole frames */
 function readLog(file: number, frames: number, last: LogState | undefined): LogState | undefined {
   const header = readAt(file, 0, headerBytes)
-  // The magic number has two forms. Their last bits differ, and tell the byte order of the checksums.
+  // A log begins with one of two magic numbers. Their last bits differ, and tell the byte order of the checksums.
   if (header.length < headerBytes || (header.readUInt32BE(0) | 1) !== 0x377f0683) return undefined
   const frameBytes = frameHeaderBytes + header.readUInt32BE(8)
   const salts = header.toString('hex', 16, 24)
   if (fstatSync(file).size < headerBytes + frames * frameBytes) return undefined
-  // If the log was cut and SQLite has written to it since, its length is right, but it has a gap. The gap begins at the
-  // former end of the log, or in the frames since the last check. So only these frames are read.
+  // If the log was cut and SQLite has written to it since, its length is right, but it has a gap. The gap contains the
+  // last frame of the previous check or a later frame. So only these frames are read.
   const formerEnd = last?.salts === salts ? Math.min(last.frames, frames) : 1
   const ownSalts = header.subarray(16, 24)
   // One call reads many frames, although only their salts are needed. A further call costs more than copying the bytes

@@ -27,8 +27,8 @@ const pauseMs = 60_000
 const cellsMax = 20_000
 
 /**
- * Folds (sums) the ledger into figures for reports, in the ledger's thread but never in a debit's commit. It starts
- * some seconds after an entry, or when enough entries have arrived. A failure here does not affect the ledger.
+ * Folds (sums) the ledger into figures for reports. The work runs in the ledger's thread, but never in the commit of a
+ * debit. It begins some seconds after an entry, or when enough entries have come. A failure does not affect the ledger.
  */
 export class Folder {
   readonly #options: FolderOptions

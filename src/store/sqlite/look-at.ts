@@ -76,8 +76,8 @@ async function lookAtFile<T>(path: string, look: (run: Run) => Promise<T>): Prom
 }
 
 /**
- * Returns the path or URL with which to open a store. Nobody writes to a store that has no log. Such a store is opened
- * as immutable, so that SQLite creates no log.
+ * Returns the path or URL with which to open a store. A store without a log (WAL) has no writer. It is opened as
+ * immutable, so that SQLite creates no log.
  */
 function untouched(path: string): string | URL {
   if (existsSync(`${path}-wal`)) return path

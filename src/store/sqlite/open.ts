@@ -143,7 +143,7 @@ export function readOurVersions(db: DatabaseSync, path: string, newest: number):
   return versions
 }
 
-/** The schema version of a file, and the lowest version that a program needs to know. Both are 0 in a new file. */
+/** The schema version of a file, and the lowest version that a program must know. Both are 0 in a new file. */
 type FileVersions = { version: number; oldest: number }
 
 function readVersions(db: DatabaseSync): FileVersions {

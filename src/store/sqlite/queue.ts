@@ -32,8 +32,9 @@ export class Queue {
   /** Requests whose debits must be reversed if the ledger has them. */
   #gifts: QueuedCall<string, GivenBack>[] = []
   /**
-   * The store object of the last commit. Only this object can show that a debit is surely absent. The log of another
-   * object can contain entries of a failed commit. No query finds these entries, but a recovery can bring them back.
+   * The store object of the last commit. Only this object can show that a debit is surely absent. If the store has been
+   * opened again since, its log can contain entries of a failed commit. No query finds these entries, but a recovery
+   * can bring them back.
    */
   #proven: Store | undefined
   #isScheduled = false
@@ -52,7 +53,7 @@ export class Queue {
     return this.#wait(this.#gifts, requestIds)
   }
 
-  /** Withdraws debits. No commit runs now, so a debit that is not in the ledger was never reported as posted. */
+  /** Withdraws debits. No commit is under way here, so a debit that the ledger lacks was never reported as posted. */
   withdraw(debits: readonly Debit[]): Withdrawn {
     for (const { requestId } of debits) this.#withdrawn.add(requestId)
     let answer: Withdrawn = { fates: debits.map(() => 'unknown'), balances: [] }

@@ -10,7 +10,7 @@ import { readTogether, transact } from './open.ts'
 /** The driver of SQLite, which runs a step synchronously. */
 export type Run = <T>(step: StoreStep<T>) => T
 
-/** The most prepared statements to keep. Some SQL texts vary, so at this number all statements are discarded. */
+/** The most prepared statements to keep. At this number, all are discarded, because some SQL texts vary. */
 const statementsMax = 200
 
 /** Creates the dialect of SQLite. @param nowMs returns Unix milliseconds */
@@ -79,8 +79,8 @@ export const usageDialect: UsageDialect = {
       timeColumn(reading),
       bounds.slice(1).map((end, at) => [bounds[at], end]),
     ]
-    // SQLite reads bucket by bucket if an index has all rows of a bucket together. The table of figures by day for each
-    // account and key (grain `d`) has no such index.
+    // SQLite reads bucket by bucket if the rows of a bucket are next to each other. In the table of figures by day for
+    // each account and key (grain `d`), they are not.
     const isIndexed = reading.grain !== 'd'
     return {
       from: isIndexed

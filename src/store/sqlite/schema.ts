@@ -111,7 +111,7 @@ const archiving = `
 
 /**
  * The guards of a ledger that has archives. An entry may be deleted only if it is sealed and its month is being
- * removed. If the index of archives contains an entry, it can be inserted again only with the same content.
+ * removed. An entry in the index of archives can be inserted again only with the same account and number.
  */
 export const archiveGuards = `
   DROP TRIGGER entries_are_not_deleted;
@@ -320,8 +320,8 @@ export const migrations: readonly SqliteMigration[] = [
   CREATE INDEX outbox_next ON outbox (next_ms);
 `,
   // From 6 to 7: figures for reports, folded from the ledger (ruling C9, src/accounts/usage), and counters of requests
-  // that cost nothing. For accounts, keys, models and so on, the rows have numbers of `usage_words`. Times are quarter
-  // hours since 1970.
+  // that cost nothing. The rows refer to accounts, keys, models and so on by numbers of `usage_words`. Times are
+  // quarter hours since 1970.
   `
   CREATE TABLE usage_words (
     id INTEGER PRIMARY KEY CHECK (id > 0), -- 0 stands for the empty word
@@ -459,7 +459,7 @@ export const migrations: readonly SqliteMigration[] = [
 `,
   // The plan by which an account pays. The configuration declares the plans (ruling C11).
   'ALTER TABLE accounts ADD COLUMN plan TEXT',
-  // Statements of closed months: the facts in them that are not in entries (src/accounts/statement.ts).
+  // Facts of the statements of closed months that entries do not contain (src/accounts/statement.ts).
   `
   CREATE TABLE statements (
     account_id TEXT NOT NULL,
@@ -476,8 +476,8 @@ export const migrations: readonly SqliteMigration[] = [
     PRIMARY KEY (account_id, month, person)
   ) STRICT;
 `,
-  // In the spend of an account, `seq` is the last entry that the spend includes. In the spend of a key, it is null. The
-  // second release posts entries without counting the spend of accounts.
+  // In the spend of an account, `seq` is the last entry that is included. The second release does not count the entries
+  // that it posts. In the spend of a key, `seq` is null.
   'ALTER TABLE spends ADD COLUMN seq INTEGER',
   // People who sign in (ruling Y20): their sessions, and sign-ins that were begun.
   `
@@ -537,8 +537,8 @@ export const migrations: readonly SqliteMigration[] = [
   ALTER TABLE persons ADD COLUMN rpm INTEGER CHECK (rpm > 0);
   CREATE INDEX persons_budgeted ON persons (account_id) WHERE budget IS NOT NULL;
 `,
-  // The lines of the list of needs (what needs an operator's attention). They are stored so that each line is announced
-  // only once (src/store/sql/needs.ts).
+  // The needs: matters that require an operator's attention. They are stored so that each is announced only once
+  // (src/store/sql/needs.ts).
   `
   CREATE TABLE needs (
     id TEXT PRIMARY KEY,

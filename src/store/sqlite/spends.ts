@@ -65,13 +65,13 @@ export function createSpends(db: DatabaseSync, calendar: Calendar) {
   return { note, write, read }
 
   /**
-   * Counts an entry that was just appended.
+   * Adds an entry that was just appended to the spend of its budget.
    * @param warns whether servers want warnings of budgets
-   * @returns the scope whose spend has changed, and the warnings that it causes; undefined if the spender has no budget
+   * @returns the budget's scope, and warnings that are due now; undefined if the entry counts for no budget
    */
   function note(known: KnownSpends, { spender, accountId, seq, postedMs, changeNanos }: SpendingEntry, warns: boolean) {
     const budgeted = budgetOf(known, spender)
-    // The person may have moved to another account after the request began.
+    // If the spender is a person, the person can have moved to another account after the request began.
     if (!budgeted || budgeted.accountId !== accountId) return undefined
     const { scope, budget } = budgeted
     const before = spendOf(known, scope)

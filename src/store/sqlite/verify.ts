@@ -27,9 +27,8 @@ export function verify(db: DatabaseSync, run: Run, dialect: Dialect, options: Ve
 }
 
 /**
- * Verifies the ledger, and makes a head, which proves all entries up to a moment. The moment is fixed under the write
- * lock, so no debit is being posted then. All entries in the ledger were therefore posted by that moment, and all later
- * entries are posted after it.
+ * Verifies the ledger, and makes a head, which proves all entries up to a moment. The moment is chosen under the write
+ * lock. So each entry was posted either by that moment or after it.
  */
 export function audit(db: DatabaseSync, run: Run, dialect: Dialect, options: VerifyOptions): Audited {
   const findings: string[] = []

@@ -24,13 +24,16 @@ export type WorkerOptions = {
   path: string
   busyMs: number
   pollMs: number
-  /** How often to sum new entries into figures, in ms, if it is not the usual interval. */
+  /** How often new entries are summed into figures, in ms. Undefined means the usual interval. */
   foldMs?: number | undefined
-  /** Whether to post the spool of an earlier run. The debits of this run are still in the serving thread. */
+  /** Whether to post the debits that an earlier run left in the spool. Only a server's first worker does so. */
   drainsSpool: boolean
   /** The time zone of the days in reports, and how long figures for reports are kept. */
   reporting: Reporting
-  /** The difference between the wall clock and the steady clock that the previous thread accepted (ruling Y15). */
+  /**
+   * How far the wall clock and the steady clock were apart when the previous thread accepted the wall clock (ruling
+   * Y15).
+   */
   offsetMs?: number | undefined
   /** For tests: the ms to add to the wall clock and to the steady clock. */
   turned?: Float64Array | undefined
@@ -72,8 +75,8 @@ function start(): void {
   const accounts = store.findMisfits()
   const fields = { accounts, cure: 'run triwire ledger verify' }
   if (accounts.length) say('log', { level: 'error', event: 'ledger_mismatch', fields })
-  // `Folder` makes the first commit that writes. If this commit fails, the connection is opened again. Old figures are
-  // deleted by a trusted time, which is the time of an accepted clock, or else of the newest entry.
+  // `Folder` makes the first commit. If this commit fails, the connection is opened again. `Folder` deletes old figures
+  // by the time of an accepted clock, or else by the time of the newest entry.
   const keptMs = () => clock.expectedMs ?? newestMs ?? nowMs()
   const folder = new Folder({ connection, reporting, say: report, nowMs: keptMs, everyMs: foldMs ?? foldEveryMs })
   const mayDate = () => isDrained && clock.believes(nowMs())

@@ -54,7 +54,9 @@ export const finishWords: Readonly<Record<StopReason, string>> = {
 
 /** The only operation that we report. It is a conversation, on any wire. */
 export const chatOperation = 'chat'
-/** The modality of tokens (text, audio and so on) that we report. No wire reports it for all of its counters. */
+/**
+ * The modality that we report for all tokens. No wire tells for all its counters whether they are text, audio or other.
+ */
 export const unknownModality = 'unknown'
 
 /** Attributes that no convention defines. */

@@ -69,8 +69,7 @@ const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT',
 
 /**
  * Makes the spans of one request. The outer span is the client's request. It contains the model operation, which
- * contains each attempt. Spans contain no content, headers, or conversation ids, and only paths that the gateway serves
- * (ruling U5).
+ * contains each attempt. Spans contain no content, no headers and no conversation ids (ruling U5).
  */
 export function spansOf(record: SpanSource, places: ServerNames): Span[] {
   const { trace, tries = [], beganMs = 0 } = record

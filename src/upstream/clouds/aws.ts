@@ -22,7 +22,10 @@ const machineHosts = new Set(['169.254.169.254', '[fd00:ec2::254]'])
 const containerHosts = new Set(['169.254.170.2', '169.254.170.23', '[fd00:ec2::23]'])
 const silentMachine = 'in a container the hop limit of the instance must be 2'
 
-/** Credential sources: the account's settings, then the order of AWS's tools (botocore 1.44.8, `credentials.py`). */
+/**
+ * The credential sources, in the order in which they are tried. The profile in the account's settings comes first. The
+ * others have the order of AWS's tools (botocore 1.44.8, `credentials.py`).
+ */
 const awsSources: readonly CloudSource<AwsAccount>[] = [
   {
     name: 'profile',
@@ -305,7 +308,7 @@ const namedSources = new Map<string, (around: SourceAround) => Promise<CloudToke
   ['Ec2InstanceMetadata', takeMachine],
 ])
 
-/** Reads both shared files, of which one may be missing. Values of the credentials file take precedence. */
+/** Reads the two files of AWS's tools. One of them may be missing. Values in the credentials file take precedence. */
 async function readProfiles({ env }: SourceAround): Promise<Profiles> {
   const home = join(env['HOME'] || homedir(), '.aws')
   const paths = [

@@ -141,7 +141,7 @@ async function takeFederated(said: CredentialsFile, around: SourceAround): Promi
 
 type FederationFile = Record<'audience' | 'subject_token_type', string> & Record<string, unknown>
 
-/** Gets the federated provider's token: from a file, a URL or a program, or as a request that is signed for AWS. */
+/** Gets the federated provider's token from a file, a URL or a program. For AWS, the token is a signed request. */
 async function takeSubject(file: FederationFile, where: string, around: SourceAround): Promise<string> {
   const source = (file['credential_source'] ?? {}) as Record<string, unknown>
   const format = (source['format'] ?? {}) as Record<string, unknown>

@@ -133,7 +133,7 @@ function codeOf(text: string): string {
   return code === undefined ? '' : ` ${code}`
 }
 
-/** Reads a file with credentials. @param what the words for the file in errors @throws Error with path and cause */
+/** Reads a file with credentials. @param what how an error names the file @throws Error with path and cause */
 export async function readSource(path: string, what: string): Promise<string> {
   try {
     return await readFile(path, 'utf8')
@@ -179,7 +179,7 @@ function wordsOf(command: string): string[] {
 
 /**
  * Reads a JSON object. Each member in `names` must be a text that is not empty.
- * @param where the words by which error messages name the JSON @throws Error with the first missing member
+ * @param where the name of the JSON in error messages @throws Error with the first missing member
  */
 export function readMembers<Name extends string>(
   text: string,

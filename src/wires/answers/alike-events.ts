@@ -10,7 +10,7 @@ const learnedCharactersMax = 2_048
 /** The most moulds (templates of events) for one stream. In a stream that needs more, hardly any events are alike. */
 const learnedMax = 16
 
-/** The place of a changing string or number in a parsed event: the object that contains it, and its key. */
+/** The place of a changing string or number in a parsed event. `holder` contains the value under `key`. */
 type EventHole = { holder: Record<string, unknown>; key: string }
 
 /** The pattern of an event: fixed texts with holes between them. Each hole is a place in the parsed event, `value`. */
@@ -35,9 +35,9 @@ export class AlikeEvents {
   }
 
   /**
-   * Call this after an event has been read. Releases the event's texts, since each would keep its whole chunk in
-   * memory.
-   * @param isDelta true if no code keeps a reference to the event's object, so that the event may become a mould
+   * Call this after an event has been read. It releases the texts in the parsed event, since each text would keep its
+   * whole chunk in memory.
+   * @param isDelta true if no code keeps a reference to the event's object. Then it can become a template (mould)
    */
   done(text: string, isDelta: boolean): void {
     if (this.#mould) for (const { holder, key } of this.#mould.holes) holder[key] = ''
@@ -115,7 +115,8 @@ function mouldOf(before: string, text: string): EventMould | undefined {
   const value: unknown = JSON.parse(template + text.slice(from))
   const holes: EventHole[] = []
   findHoles(value, holes)
-  // `findHoles` does not find a changed text that is a key, or whose member occurs again. Then no mould is made.
+  // A changed text may be a key, or the value of a key that occurs twice. `findHoles` does not find such a text, so no
+  // mould is made.
   if (holes.filter(Boolean).length < literals.length) return undefined
   return { literals: [...literals, ownCopy(text.slice(from))], holes, value }
 }

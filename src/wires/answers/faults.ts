@@ -4,8 +4,8 @@ import { type ErrorCode, type ErrorDetail, errorTable } from '../../errors.ts'
 import type { Fault } from '../../inference/answer.ts'
 
 /**
- * The HTTP statuses of the error types and codes of all three wires. For unlisted words, the response's status
- * decides.
+ * The HTTP statuses of the error types and codes of all three wires. For an unlisted type or code, the response's
+ * status decides.
  */
 const statuses: Record<string, number> = {
   invalid_request_error: 400,
@@ -143,7 +143,7 @@ const codes: Record<Fault['kind'], ErrorCode> = {
   truncated: 'upstream_error',
 }
 
-/** The error that a client sees after its stream has started (ruling T4). The caller has removed what reveals the host. */
+/** Makes the error for a client whose stream has started (ruling T4). The caller has removed what reveals the host. */
 export function factsOfFault(fault: Fault): ErrorFacts {
   const code = fault.isOurs ? 'internal_error' : codes[fault.kind]
   const isModelStatus = fault.kind === 'rejected' && (fault.status === 404 || fault.status === 422)
@@ -151,8 +151,7 @@ export function factsOfFault(fault: Fault): ErrorFacts {
 }
 
 /**
- * Converts facts back to a fault, since encoders take a fault. Whatever reveals the host has been removed from the
- * message.
+ * Converts the facts of an error back to a fault, because encoders take faults. The message no longer reveals the host.
  */
 export function faultOfFacts({ status, code, message }: ErrorFacts): Fault {
   const kind = (Object.keys(codes) as Fault['kind'][]).find((candidate) => codes[candidate] === code) ?? 'broken'
@@ -197,8 +196,8 @@ function readRefusal(httpStatus: number, text: string): Fault {
   try {
     body = parseUpstreamJson(bodyText)
   } catch {
-    // Truncated JSON is no text for the client. A plain text with status 404 comes from a router that does not know our
-    // path. The client did not cause this error, so the text is ignored.
+    // Truncated JSON is not shown to the client. A plain text with status 404 comes from a router that does not know
+    // our path. The client cannot correct that, so the text is ignored.
     const isSentence = httpStatus !== 404 && /^\s*[^\s<{["]/.test(bodyText)
     return { kind: kindOfStatus(httpStatus), status: httpStatus, text: isSentence ? wordsOf(bodyText.trim()) : '' }
   }
@@ -237,10 +236,7 @@ function readRefusal(httpStatus: number, text: string): Fault {
   }
 }
 
-/**
- * Members that may hold a server's sentence if the member `message` does not. They are in the error object or beside
- * it.
- */
+/** Members with the message of a server that sends no `message`. They are in the error object or beside it. */
 const sentenceKeys = [
   ...['error', 'msg', 'error_msg', 'error_message', 'description', 'details', 'Message'],
   ...['reason', 'title'],

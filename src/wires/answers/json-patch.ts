@@ -19,8 +19,8 @@ export class JsonPatch {
   /** The new values of each object, by the object's path joined with `/`. All values for one object form one edit. */
   readonly #values = new Map<string, { path: readonly string[]; values: Map<string, string | undefined> }>()
   /**
-   * The elements of lists and the members of objects. The key is the position where the list or object begins. Both
-   * maps are kept for further edits.
+   * The elements of lists, and the members of objects, by the position where the list or object begins. Both maps are
+   * kept for further edits.
    */
   #elements: Map<number, Range[]> | undefined
   #inner: Map<number, JsonMember[]> | undefined
@@ -52,9 +52,9 @@ export class JsonPatch {
   }
 
   /**
-   * Sets the wanted counters that the object at the path lacks, or has in an invalid form (ruling C6). Nested objects
-   * are handled too.
-   * @param isBelieved if false, valid counters are replaced too, since clients see only billed figures (ruling C6)
+   * Sets the counters of `wanted` that are missing or invalid in the object at the path (ruling C6). Nested objects are
+   * handled too.
+   * @param isBelieved if false, valid counters are replaced as well, because clients see only billed figures
    */
   setMissing(path: readonly string[], wanted: Wanted, isBelieved = true): void {
     let there: Record<string, unknown> | undefined = this.value

@@ -169,8 +169,8 @@ export function withoutTelling(answer: Record<string, unknown>): Map<string, str
 
 /**
  * The members of a usage object in which providers count calls of their own tools. In such a member, each key is a kind
- * of tool with the suffix `ending`. `web_search_requests` is used on messages and by OpenRouter, `web_search_calls` by
- * xAI. Neither name has another meaning on any wire, so both are read on all wires.
+ * of tool with the suffix `ending`. Messages and OpenRouter send `web_search_requests`, xAI sends `web_search_calls`.
+ * All wires read both.
  */
 const tellings = [
   { member: 'server_tool_use', ending: '_requests' },
@@ -178,8 +178,8 @@ const tellings = [
 ]
 
 /**
- * Adds the calls counted in a usage object to the report. An invalid count becomes infinity, which is never believed
- * (ruling C6).
+ * Copies the numbers of tool calls from a usage object to the report. An invalid number becomes infinity, which is
+ * never believed (ruling C6).
  */
 export function withCalls(report: UsageReport, usage: Record<string, unknown>): UsageReport {
   if (tellings.every(({ member }) => usage[member] == null)) return report
@@ -216,13 +216,10 @@ export function callsIn(
 /** The maximum number of kinds of hosted tools that are counted. No provider has as many. */
 const kindsMax = 64
 
-/**
- * Escaped text is collected up to this many characters, then decoded. The whole text is not kept, since most answers
- * are never estimated.
- */
+/** Raw text is collected until it has more than this many characters. Then it is decoded and counted. */
 const batchCharacters = 1024
 
-/** Matches if the inside of a JSON string, held as latin1, must be decoded. */
+/** Matches an escape or a non-ASCII byte in a JSON string, held as latin1. Other strings need no decoding. */
 const encoded = /[\\\x80-\xff]/
 
 /**

@@ -29,9 +29,8 @@ export type AnswerForms = {
 const foldedBytesMax = 32 * 1_048_576
 
 /**
- * A model's stream for a client of the same wire. It has the upstream's bytes, with the edits of ruling P2. This class
- * has the parts that are the same for all wires: it joins pieces to frames, reads counters, and ends the stream. Each
- * wire implements `take`, which handles one frame.
+ * Passes a model's stream to a client of the same wire, with the edits of ruling P2. This class joins pieces to frames,
+ * reads counters, and ends the stream. A subclass for each wire implements `take`, which handles one frame.
  */
 export abstract class NativeStream implements StreamRelay, StreamFold {
   readonly encoding = 'latin1'
@@ -160,7 +159,7 @@ export abstract class NativeStream implements StreamRelay, StreamFold {
   /** Returns the text that the client sees for a frame. Calls `show`, `complete` or `fail`, and records counters. */
   protected abstract take(frame: RawFrame): string
 
-  /** Like `take`, for a piece with only whole, ordinary deltas. Undefined if the piece may have other frames. */
+  /** Takes a piece of the stream if it has only whole, ordinary deltas. Returns undefined for other pieces. */
   protected takePlain(_text: string): string | undefined {
     return undefined
   }

@@ -91,8 +91,8 @@ export function argumentsText(value: unknown): string {
 }
 
 /**
- * Reads the same member of several objects of an answer as source text, since parsing would lose digits (ruling T16).
- * An answer may have a thousand calls, so the text is scanned only once, when the first member is asked for.
+ * Reads the member `key` of several objects of an answer as source text, since parsing would lose digits (ruling T16).
+ * An answer may have a thousand calls, so its text is scanned only once, when the first member is asked for.
  * @param text an answer that is valid JSON
  * @param objectsIn returns the objects whose members are wanted
  * @returns a function that returns the source text for an object's place in the list; undefined for a missing object
@@ -234,8 +234,8 @@ export function listOf(value: unknown): unknown[] {
 const argumentNames = ['arguments', 'input', 'parameters', 'args', 'params']
 
 /**
- * Returns the arguments of a call. Searches the call and its `function` for all `argumentNames` (ruling Y5). Empty
- * arguments are returned only if no other arguments are found.
+ * Finds the arguments of a call, in the call or in its `function`, under any of `argumentNames` (ruling Y5). Empty
+ * arguments are returned only if no others are found.
  */
 export function argumentsIn(call: JsonObject): unknown {
   const fn = asObject(call['function'])

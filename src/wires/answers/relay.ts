@@ -10,11 +10,11 @@ import type { ErrorFacts } from './faults.ts'
  *        ╲         ╲ ────▶ failed     the answer cannot be completed; `fault` has the reason
  *         ╲─────────╲────▶ stopped    we ended the answer at a stop sequence (ruling T15)
  *
- * `stopped`: the client is shown nothing more. The gateway may read on for the figures, until the stream is `finished`
- * or `isSpent` (ruling C12).
- *
- * `shown`: the text so far contains a part of the answer itself, so the HTTP status can no longer change (translation
+ * `shown`: the client's text contains a part of the answer itself, so the HTTP status can no longer change (translation
  * 4.1).
+ *
+ * `stopped`: the client gets nothing more. The gateway may read on for the token counts, until the stream is `finished`
+ * or `isSpent` (ruling C12).
  */
 export type RelayState = 'unseen' | 'shown' | 'finished' | 'stopped' | 'failed'
 
@@ -34,7 +34,7 @@ export interface StreamRelay {
    * change. An incomplete frame is dropped.
    */
   breakOff(): string
-  /** Takes a whole JSON answer although a stream was requested. */
+  /** Takes an answer that came as one JSON object, although a stream was requested. */
   pushWhole(body: Buffer): string
   readonly state: RelayState
   readonly fault: Fault | undefined
@@ -75,8 +75,8 @@ export interface StreamRelay {
 }
 
 /**
- * A whole JSON answer, before it is shown. `stopped`: the answer was cut at a stop sequence that the gateway enforces,
- * and its report is not final (C12).
+ * A whole JSON answer that the client has not got yet. `stopped`: the gateway cut the answer at a stop sequence, so the
+ * usage report is not final (C12).
  */
 export type WholeAnswer =
   | { state: 'failed'; fault: Fault }

@@ -11,14 +11,14 @@ export type BegunCall = {
   /** Whether the call has a name. Without a name, no client can run it. */
   hasName: boolean
   /**
-   * The arguments of the first chunk, until they are compared with the next arguments. If they are an empty object,
-   * they stay here longer, because an empty object may be only a placeholder.
+   * The arguments of the first chunk, to compare them with those of the next chunk. After that they are dropped, unless
+   * they are an empty object, which may be only a placeholder.
    */
   first: string
   /** `shape` has the arguments of parsed chunks. `raw` has the arguments of the unparsed chunks after them, as written. */
   shape: ArgumentShape
   raw: string
-  /** Whether the next arguments must be checked, because they can be a repetition of the whole arguments. */
+  /** Whether the next arguments must be checked, because they may repeat all arguments of the call. */
   isWatched: boolean
 }
 
@@ -26,8 +26,9 @@ export type BegunCall = {
 const keptMax = 4 * 1_048_576
 
 /**
- * The tool calls of a chat stream, by choice and number. Some servers repeat a call's arguments. Arguments are a
- * repetition if the call's arguments are already complete, or if they equal those of the first chunk (ruling Y4).
+ * The tool calls of a chat stream, by choice and number. Some servers send the arguments of a call again (ruling Y4).
+ * Arguments count as a repetition if the earlier arguments of the call are complete, or if they equal the arguments in
+ * the call's first chunk.
  */
 export class BegunCalls {
   readonly #calls = new Map<string, BegunCall>()
@@ -83,9 +84,9 @@ export class BegunCalls {
   }
 
   /**
-   * Returns the missing members of calls that begin in this chunk, with the calls' paths. SDKs throw without these
-   * members (ruling Y3).
-   * @param mint makes an id for the call with this key
+   * Finds the calls that begin in this chunk. Returns the path of each call and the members to add to it, because SDKs
+   * throw without these members (ruling Y3).
+   * @param mint makes the id of a call. `key` is the call's key in `#calls`
    */
   missing(choices: readonly unknown[], mint: (key: string) => string): [path: string[], Map<string, string>][] {
     const found: [string[], Map<string, string>][] = []
@@ -100,7 +101,7 @@ export class BegunCalls {
     return found
   }
 
-  /** Whether these choices only continue known calls. False if any of these calls is watched for repeated arguments. */
+  /** Whether these choices only continue known calls, and none of these calls is watched for repeated arguments. */
   areKnown(choices: readonly JsonObject[]): boolean {
     return choices.every((choice) =>
       callsIn(choice).every(([key, call]) => !this.#begins(key, call) && !this.#calls.get(key)?.isWatched),
@@ -209,7 +210,7 @@ function pathOf(place: number, at: number): string[] {
   return ['choices', `${place}`, 'delta', 'tool_calls', `${at}`]
 }
 
-/** Returns the calls in the delta of a choice. The key of a call is made of the choice's index and the call's index. */
+/** Returns the calls in the delta of a choice. The key of a call joins the choice's index and the call's index. */
 function callsIn({ index = 0, delta }: JsonObject): [string, JsonObject][] {
   const calls = objectsOf(asObject(delta)?.['tool_calls'])
   return calls.map((call, at) => [`${index}/${call['index'] ?? at}`.slice(0, keyCharactersMax), call])

@@ -52,7 +52,7 @@ type ChatContent = {
   text: string
   reasoning: string
   refusal: string
-  /** The media. `source` is a key that identifies the medium. An entry for a transcript of audio has no source. */
+  /** The media. `source` identifies the medium. It is undefined for the transcript of an audio. */
   media: { media: MediaKind; source: string | undefined }[]
   calls: JsonObject[]
   isUnread: boolean
@@ -98,7 +98,7 @@ export function contentOf(delta: JsonObject): ChatContent {
   return said
 }
 
-/** Members that do not make a delta unusual (see `formOf`). An exception is a `content` that is not a string. */
+/** Members of a plain delta (see `formOf`). The member `content` must also be a string. */
 const usualMembers = new Set(
   ['content', 'refusal', 'tool_calls', 'function_call'].concat([
     'reasoning_content',
@@ -111,7 +111,7 @@ const usualMembers = new Set(
 /** Members that contain nothing of the answer itself. */
 const silentMembers = new Set(['role', 'name', 'annotations'])
 
-/** Whether a delta or a message has content, and whether this content needs special reading. */
+/** Whether a delta or a message has content. `unusual`: some content is not in the `usualMembers`, or is no string. */
 export function formOf(delta: JsonObject): 'empty' | 'plain' | 'unusual' {
   let form: 'empty' | 'plain' = 'empty'
   for (const name in delta) {
@@ -135,14 +135,14 @@ export function withCallsBeside(choice: JsonObject, own: JsonObject | undefined)
   return { ...own, tool_calls, ...(function_call != null && { function_call }) }
 }
 
-/** The calls of a list, or a single call instead of a list. A null in the list counts as a call without content. */
+/** Returns the calls of a list, or a single call as a list. A null in the list counts as an empty call. */
 export function listOfCalls(value: unknown): unknown[] {
   if (Array.isArray(value)) return value.map((one: unknown) => one ?? {})
   const isEmpty = !value || (typeof value === 'object' && Object.keys(value).length === 0)
   return isEmpty ? [] : [value]
 }
 
-/** The member of a choice with its content, in a chunk or in a whole answer. */
+/** The member of a choice that has the content: `delta` in a chunk, `message` in a whole answer. */
 type ChoiceKey = 'delta' | 'message'
 
 /**
@@ -215,8 +215,8 @@ function asList(value: unknown): unknown[] {
 }
 
 /**
- * Whether SDKs find the name and arguments of a call, or of a piece of a call. This is also true for a value that is
- * not an object. Such a value is not rewritten, since it is unreadable anyway.
+ * Whether a call, or a piece of a call, has its name and arguments where SDKs look for them. The result is true for a
+ * value that is not an object, because nothing in it can be moved.
  */
 function isPlain(value: unknown): boolean {
   const call = asObject(value)

@@ -27,7 +27,7 @@ export class ChatDecoder extends AnswerDecoder {
   #hasChoice = false
   /** The reasoning so far, for a model that repeats it in each piece. */
   #thought = ''
-  /** Whether a delta had text, a refusal or a call. A later whole message only repeats the deltas, so it adds nothing. */
+  /** Whether a delta had text, a refusal or a call. If so, a later whole message repeats the deltas and is ignored. */
   #hasOwn = false
   #hasOwnThought = false
   #reason: string | undefined
@@ -189,7 +189,7 @@ export function isBareError(chunk: JsonObject, event: string | undefined): boole
   return chunk['choices'] === undefined && chunk['code'] != null && typeof chunk['message'] === 'string'
 }
 
-/** Whether a choice has a message, under its own name or under another that some servers use (ruling Y5). */
+/** Whether a choice has a message, in `message` or in another member that some servers use (ruling Y5). */
 function hasMessage({ message, delta, text }: JsonObject): boolean {
   return asObject(message) !== undefined || asObject(delta) !== undefined || typeof (message ?? text) === 'string'
 }

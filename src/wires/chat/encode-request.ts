@@ -46,9 +46,9 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
 }
 
 /**
- * Decides whether to request reasoning. While reasoning, some models refuse a forced call (R-CHOICE). Some also refuse
- * a turn with calls that lacks its reasoning text. A client that never saw this text cannot send it (R-HIST). In these
- * cases reasoning is turned off if the model allows it.
+ * Decides whether to request reasoning. Some models refuse a forced call while they reason (R-CHOICE). Others refuse a
+ * turn with calls whose reasoning text is missing, because the client never saw it (R-HIST). In these cases reasoning
+ * is turned off if the model allows it.
  */
 function reasoningForTurns(wish: Reasoning, { turns, choice, losses }: Prepared, profile: Profile): Reasoning {
   const { canDisable, style, forcedCalls = true, default: usual = 'none' } = profile.reasoning

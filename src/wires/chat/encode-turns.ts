@@ -177,7 +177,7 @@ function withOne<T>(list: T[] | undefined, one: T): T[] {
 }
 
 function encodeThoughts(turn: ModelTurn, thoughts: Text[], profile: Profile): ChatMessage {
-  // The upstream refuses this turn without a reasoning field. The reasoning is lost, so the field gets a blank.
+  // If the upstream requires a turn's reasoning, and that reasoning is lost, a blank is sent.
   const isMissing = profile.chat.replayThought.required && !profile.reasoning.canDisable && lacksThought(turn)
   const text = isMissing ? ' ' : joinTexts(thoughts, '\n\n')
   if (text === '') return {}

@@ -96,7 +96,9 @@ export function mouldOf(
 
 /** A hole: the place of a value that differs from frame to frame. `isLeftOut`: the client does not see the value. */
 type Hole = Kind & { isLeftOut: boolean; mayBeNull: boolean }
-/** `group`: the value's index among the frame's texts or usages. `isFirst`: no earlier hole has the same text. */
+/**
+ * `group`: the value's index among the frame's texts or usages. `isFirst`: whether no earlier hole has the same text.
+ */
 type Kind = { name: 'text' | 'usage' | 'time' | 'other'; group: number; isFirst: boolean }
 
 const isText = ({ name }: Hole) => name === 'text'
@@ -108,28 +110,27 @@ type MouldSample = {
   /** The frame's data as one line. All ranges and edits refer to this text. */
   data: string
   edits: readonly Edit[]
-  /** For each delta, the ranges of its text, without quotes. If the server writes the text twice, the delta has two. */
+  /** For each delta, the ranges of its text, without quotes. A text that the server writes twice has two ranges. */
   texts: readonly (readonly Range[])[]
   /** The ranges of counters, which the client does not see. */
   usages: readonly Range[]
   /** The ranges of creation times (`created`). They are whole numbers, and are shown to the client unchanged. */
   times: readonly Range[]
-  /** The ranges of other values that may differ between frames. The edits do not depend on them. */
+  /** The ranges of all further values that may differ between frames. No edit depends on these values. */
   others: readonly Range[]
 }
 
 /**
- * A parsed frame as a pattern: fixed bytes, with holes for the values that differ from frame to frame. A later frame
- * fits if its bytes outside the holes are equal, including its keys and its white space. Then the same edits are made
- * to it without a parse.
+ * A template from a parsed frame: fixed bytes, with holes for the values that differ from frame to frame. A later frame
+ * fits if its bytes outside the holes are equal. The later frame is then edited in the same way, without a parse.
  */
 export class FrameMould {
   /** The texts of the last frame that fitted, as written in its JSON. `usages` has the counters of that frame. */
   readonly texts: string[]
   readonly usages: string[]
   /**
-   * Whether the counters of the last two fitting frames differ only in digits. False if a counters object has only
-   * zeros.
+   * Whether the counters differ only in digits from the counters of the frame that fitted before. False if all counters
+   * of an object are 0.
    */
   isAlike = false
   end = 0
@@ -139,7 +140,7 @@ export class FrameMould {
   readonly #hasOneText: boolean
   /** The bytes around the text of the last frame that fitted. Set only if frames have one text and no counters. */
   #around: TextSurroundings | undefined
-  /** The number of frames that differed from the frame before them in other values than their text. */
+  /** The number of fitting frames that `#around` did not match. From `othersMax` frames on, `#around` stays empty. */
   #others = 0
 
   /** Makes a mould (a template) from a parsed frame. @returns undefined if the frame has a feature that moulds lack */
@@ -176,8 +177,8 @@ export class FrameMould {
     for (const { start, end, ...kind } of holes.sort((a, b) => a.start - b.start)) {
       const cover = sorted.find((edit) => edit.start <= start && edit.end >= end)
       this.#literals.push({ raw: data.slice(at, start), shown: editedPart(data, at, start, sorted) })
-      // The gateway removes this member only if its value is not null. So if the member is removed from this frame, a
-      // later frame with null does not fit.
+      // The gateway removes this member only if its value is not null. If it is removed from this frame, the mould must
+      // not fit a later frame in which the member is null.
       const mayBeNull = kind.name === 'other' && cover?.text !== ''
       this.#holes.push({ ...kind, isLeftOut: cover !== undefined, mayBeNull })
       at = end
@@ -268,15 +269,18 @@ export class FrameMould {
   }
 }
 
-/** How often the bytes around a text are kept to check the next frame. With random values these bytes never match. */
+/**
+ * After this many frames that differ in more than their text, the bytes around the text are no longer kept. If these
+ * bytes contain random values, they never match the next frame.
+ */
 const othersMax = 8
 
 /** The bytes before and after the text of a frame, as received and as shown to the client. */
 type TextSurroundings = { lead: string; tail: string; shownLead: string; shownTail: string }
 
 /**
- * Whether the counters at this position differ from `before` only in digits, and not all digits are 0. No known member
- * name contains a digit, so only values can differ.
+ * Whether the counters at this position differ from `before` only in digits, and at least one digit is not 0. No known
+ * member name contains a digit, so only values can differ.
  */
 function differsInDigits(before: string, piece: string, at: number): boolean {
   let isSaid = false
@@ -289,7 +293,10 @@ function differsInDigits(before: string, piece: string, at: number): boolean {
   return isSaid
 }
 
-/** Applies the edits to a part of the data, in latin1. An edit is written in the part in which the edit begins. */
+/**
+ * Returns the data from `from` to `to` with the edits made, in latin1. If an edit extends over two parts, its text is
+ * written in the part in which the edit begins.
+ */
 function editedPart(data: string, from: number, to: number, edits: readonly Edit[]): string {
   let out = ''
   let at = from

@@ -5,7 +5,8 @@ import { objectsOf } from '../answers/read-answer.ts'
 import { choicesOf } from './content.ts'
 
 /**
- * Converts a completion to a stream with one delta per choice. In reverse, the deltas of a choice become one message.
+ * Converts a completion to a stream with one delta for each choice, and the deltas of a stream to one message for each
+ * choice.
  */
 export const completionForms: AnswerForms = {
   unfold(answer) {

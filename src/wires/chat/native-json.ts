@@ -107,9 +107,9 @@ export type NamedCalls = Set<string>
 const keyCharactersMax = 200
 
 /**
- * The texts of a choice's delta or message, in the order in which a translated answer has them (ruling C10). These are
- * reasoning (from one field only), content, refusal, and the names and arguments of calls. A custom call has an input
- * instead of arguments. Every requested choice is billed.
+ * The texts of a choice's delta or message, in the order of a translated answer (ruling C10). The order is reasoning
+ * (from one field only), content, refusal, then the name and arguments of each call. A custom call has an input instead
+ * of arguments.
  */
 export function producedTexts(
   choice: Record<string, unknown>,

@@ -20,7 +20,7 @@ import { mayHideReasoning } from '../requests/reasoning-wish.ts'
 import { refuse, wrongType } from '../requests/refusals.ts'
 import { choicesMax } from './usage.ts'
 
-/** A word in the names of hosted tools, which a provider runs. OpenAI has none on this wire, but some providers do. */
+/** Words in the names of tools that a provider runs. OpenAI has no such tools on this wire, but some providers do. */
 const hostedWords = ['_search']
 
 const capFields = ['max_completion_tokens', 'max_tokens'] as const
@@ -55,8 +55,8 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
 }
 
 /**
- * Whether the client asks for usage (ruling Y12). If the body has the field several times, an upstream may read any of
- * them. So usage counts as asked for only if all of them are true.
+ * Whether the client asks for usage (ruling Y12). If the body has several such fields, an upstream may read any of
+ * them. So all of them must be true.
  */
 function isUsageAsked(body: ClientBody): boolean {
   const wishes = body.valuesInside('stream_options', 'include_usage')

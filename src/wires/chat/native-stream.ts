@@ -41,7 +41,7 @@ export class ChatNativeStream extends NativeStream {
    * reasoning, text or calls need different moulds, and each choice has its own moulds.
    */
   #moulds: LearnedChunk[] = []
-  /** The number of chunks that became moulds. It is limited, because in some streams no two chunks are alike. */
+  /** The number of chunks that became moulds (templates). In some streams no two chunks are alike, so it is limited. */
   #learned = 0
   readonly #named: NamedCalls = new Set()
   readonly #calls = new BegunCalls()
@@ -54,7 +54,10 @@ export class ChatNativeStream extends NativeStream {
   #hasChoice = false
   /** For each choice, whether it has a finish reason. */
   readonly #ended = new Map<unknown, boolean>()
-  /** The upstream's own usage chunk without choices, if it may be shown unchanged. */
+  /**
+   * The upstream's last chunk with usage and without choices, as the client gets it. Empty if there is none, or if the
+   * client must not see it.
+   */
   #usageFrame: RawFrame = ''
   /** The usage that the upstream reported last, in any chunk. */
   #told: Record<string, unknown> | undefined
@@ -135,7 +138,7 @@ export class ChatNativeStream extends NativeStream {
         if (call.isWatched || endsObject(text)) return undefined
         run.args[i] = (run.args[i] ?? '') + text
       }
-      // If the counters of consecutive chunks differ only in digits, only those of the last chunk are kept (I9).
+      // If consecutive chunks have counters that differ only in digits, only the last counters are kept (I9).
       if (mould.usages.length > 0) {
         if (mould.isAlike && last === before) told.pop()
         told.push({ learned: last, usages: [...mould.usages] })
@@ -146,8 +149,8 @@ export class ChatNativeStream extends NativeStream {
     const usages: PlacedUsage[][] = []
     for (const { learned, usages: texts } of told) {
       const list = texts.map((text, i) => ({ place: learned.places[i]!, usage: parseAnswer(decodeUtf8(text)) }))
-      // If a usage names a service (such as a tier), the piece is parsed instead. Parsing notes a service beside the
-      // usage first, and then the service in the usage.
+      // If a usage names a service (such as a tier), the piece is parsed instead, so that services are noted in the
+      // usual order.
       if (!list.every(({ usage }) => usage && !noteService({}, usage).service)) return undefined
       usages.push(list as PlacedUsage[])
     }
@@ -172,7 +175,8 @@ export class ChatNativeStream extends NativeStream {
     if (!choices.every(isUnfinished) || new Set(speaking.map(saysAnswer)).size > 1) return
     if (!this.#calls.areKnown(choices)) return
     const calls = choices.flatMap((choice, i) => texts[i]!.map((text) => this.#calls.callOf([choice], text)))
-    // A chunk that may complete a call is parsed although a mould fits it. Such a chunk needs no second mould.
+    // A chunk after which a call may be complete is always parsed, even if a mould (template) fits it. Such a chunk
+    // needs no second mould.
     const isKnown = (one: LearnedChunk) =>
       one.calls.every((call, i) => call === calls[i]) && one.mould.fill(frame, 0) === shown
     if (calls.some((call) => call !== undefined) && this.#moulds.some(isKnown)) return
@@ -191,7 +195,7 @@ export class ChatNativeStream extends NativeStream {
         this.#ended.set(index, isReason(reason))
     const { reasoningField } = this.head.model.profile.chat
     const texts = choices.map((choice) => producedTexts(choice, reasoningField, this.#named))
-    // Enters the answer's new stage, `reasoning` or `speaking`. If a mould fits the chunk, `#fill` does this instead.
+    // Enters the new stage, `reasoning` or `speaking`. For a chunk that fits a mould (template), `#fill` does this.
     if (texts.some(({ length }) => length > 0)) this.enter(choices.some(saysAnswer) ? 'speaking' : 'reasoning')
     for (const text of texts.flat()) this.produced.add(text)
     return texts
@@ -256,9 +260,9 @@ export class ChatNativeStream extends NativeStream {
       this.#usageFrame = holdsMoreThanTokens(this.#told!) ? '' : shown
       return ''
     }
-    // From this chunk a template for later chunks can be made. Chunks that fit the template are not searched for facts
-    // of the service, such as its tier. So the chunk's own facts must be noted already. A chunk in which a choice or a
-    // call begins makes no template, because it may have members that later chunks lack.
+    // Later chunks that fit a template are not searched for facts of the service, such as its tier. So a template is
+    // made only from a chunk without new facts. A chunk in which a choice or a call begins makes no template, because
+    // it may have members that later chunks lack.
     const isBeginning = isFirst || begun.length > 0
     if (noteAnswer(this.report, chunk) === this.report && !isBeginning) this.#learnMould(frame, shown, patch, texts)
     return shown
@@ -280,8 +284,8 @@ export class ChatNativeStream extends NativeStream {
   }
 
   /**
-   * Returns new values for the members that every chunk has (spec 6.2), if the upstream's are missing or must not be
-   * shown. An answer has one id (ruling P3). Clients read the choices of every chunk, so a chunk always has a list.
+   * Returns new values for the members that every chunk must have (spec 6.2). A member gets a new value if the
+   * upstream's value is missing or must not be shown. All chunks have the same id (ruling P3), and a list of choices.
    */
   #headOf(chunk: Record<string, unknown>): Map<string, string | undefined> {
     const values = headValues(this.head, chunk, 'chatcmpl-')

@@ -34,7 +34,7 @@ export class ToolCalls {
   readonly #whole = new Set<ToolCall>()
   /** Whether a fragment had neither id, name nor arguments. */
   #hasBlank = false
-  /** The calls whose arguments are not whole yet. `#unnumbered` has only those of them that have no index. */
+  /** The calls whose arguments are not whole yet. Such calls without an index are also in `#unnumbered`. */
   readonly #unfinished = new Set<ToolCall>()
   readonly #unnumbered = new Set<ToolCall>()
 
@@ -230,8 +230,8 @@ function onlyOne<One>(set: ReadonlySet<One>): One | undefined {
 }
 
 /**
- * Whether a fragment belongs to a new call, although its index belongs to this call. Nothing can continue a call whose
- * arguments are a whole object.
+ * Whether a fragment begins a new call, although it has the index of the call `call`. If the arguments of `call` are a
+ * whole object, a fragment cannot continue them.
  */
 function isAnother(call: ToolCall, id: string | undefined, name: string | undefined, text: string): boolean {
   if (name === undefined) return false
@@ -242,8 +242,8 @@ function isAnother(call: ToolCall, id: string | undefined, name: string | undefi
 }
 
 /**
- * Finds the object that has a call's `arguments`: the call's `function`, or the call itself. Source text is kept only
- * for a member with the name `arguments`.
+ * Finds the object that has a call's `arguments`: the call's `function`, or the call itself. No other name is tried,
+ * because the parser keeps source text only for this name.
  */
 export function argumentsHolder(call: JsonObject): JsonObject {
   const fn = asObject(call['function'])

@@ -14,8 +14,7 @@ import { withCalls } from '../answers/native-answer.ts'
 
 /**
  * Decodes usage. On this wire `prompt_tokens` includes cached tokens, while the gateway's counters are disjoint.
- * Servers report cache hits in one of three members. None of these has another meaning, so all three are read
- * whatever the profile.
+ * Servers report cache hits in one of three members, which are read for every profile.
  */
 export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageReport {
   const usage = asObject(raw)
@@ -56,9 +55,9 @@ export function usagesIn({ usage }: JsonObject, choices: readonly unknown[]): Pl
 }
 
 /**
- * Decodes the usage objects of a chunk or an answer. If the chunk has a usage of its own, only that usage counts. Else
- * the usages of its choices count: their output tokens are added up, but the prompt is the same for all choices.
- * Source: Moonshot's documentation of streams with several choices, which have one usage for each choice.
+ * Decodes the usage objects of a chunk or an answer. If the chunk has no usage of its own, the usages of its choices
+ * count. Their output tokens are added up, but the prompt is the same for all choices (Moonshot's documentation of
+ * streams with several choices).
  * @param known the counters of earlier chunks, which this function updates
  */
 export function joinUsages(

@@ -35,9 +35,9 @@ export type StartContent = {
    * empty value as JSON.
    */
   emptied: Map<string, string>
-  /** Deltas that are sent right after the start. They are kept to detect a delta of the upstream that repeats them. */
+  /** Deltas that clients get right after the start. They are kept, because the upstream may repeat them. */
   deltas: ContentDelta[]
-  /** Whole arguments of a call as the model wrote them. They count if no delta brings arguments (ruling Y4). */
+  /** The arguments of a call in its start event, as text. They are used only if no delta has arguments (ruling Y4). */
   input: string
   signature: string
 }
@@ -74,8 +74,8 @@ export function readStart(block: JsonObject, source: () => string | undefined): 
 const ownTypes = { text: 'text', refusal: 'text', reasoning: 'thinking', tool_call: 'tool_use' } as const
 
 /**
- * Returns the members that SDKs need in a block, if they are missing or named as on another wire (rulings Y3, Y5). The
- * block comes from a stream or a whole message.
+ * Returns the members that SDKs need and that the block lacks, or has in the form of another wire (rulings Y3, Y5).
+ * @param block from a stream or from a whole message
  * @param mint makes an id for a call without one
  * @returns undefined for a call without a name, which no client can run
  */
@@ -109,7 +109,7 @@ export function readDelta(delta: JsonObject): DeltaContent | undefined {
 }
 
 /**
- * Whether a delta repeats the content of the start, so that it must be left out (ruling Y4). Any other delta
+ * Whether a delta repeats content of the start event. Such a delta must be left out (ruling Y4). Any other delta
  * continues the content.
  */
 export function isRepetition({ deltas }: StartContent, { type, member, value }: DeltaContent): boolean {
@@ -126,8 +126,8 @@ export function withSignature(before: string, piece: string): string {
 }
 
 /**
- * The initial text of a call's input. Arguments sent as a string become this text unchanged. An input that is no object
- * stays as it is, so that the call fails visibly. Running the tool without its arguments would be worse (R-ARGS).
+ * Returns the initial text of a call's input. If the input is a string or another non-object, it is kept, so that the
+ * call fails visibly. Running the tool without its arguments would be worse (R-ARGS).
  * @param source returns the exact text of the input; called only if there is an input
  */
 export function initialOf(block: JsonObject, source: () => string | undefined): string {

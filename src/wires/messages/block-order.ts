@@ -52,10 +52,9 @@ type DeltaFrame = AroundText & { shown: AroundText | undefined; block: OrderedBl
 /**
  * Orders the blocks of a messages stream for a messages client, by the grammar of message-wire §9 (ruling Y3). Clients
  * read one block after the other, expect consecutive numbers, and discard the content of most start events.
- * - Content of a start event is sent as deltas, and missing stops are added.
- * - Some servers stop a thinking block only after a text block has begun, or use a number twice (ruling U7). So an open
- *   text or thinking block ends when the next block begins. Later text for the ended block becomes another block. A
- *   late stop or signature is ignored.
+ * - The content of a start event is sent as deltas, and missing stops are added.
+ * - An open text or thinking block ends when the next block begins. Some servers stop a thinking block late or use a
+ *   number twice (ruling U7). Later text for the ended block becomes another block.
  * - A block that begins inside a call waits for the end of the call.
  * - Correct frames pass unchanged. For unreadable frames the methods return undefined, and the answer fails.
  */
@@ -64,11 +63,11 @@ export class BlockOrder {
   #count = 0
   #waitingLength = 0
   #known: DeltaFrame | undefined
-  /** Blocks by the upstream's number, until the upstream stops them. */
+  /** The blocks that the upstream has not stopped yet. The keys are the upstream's numbers of the blocks. */
   readonly #numbers = new Map<unknown, OrderedBlock>()
   /** Blocks that have not ended. */
   readonly #open = new Set<OrderedBlock>()
-  /** Blocks that are not fully shown to the client. The first one is open for the client. */
+  /** Blocks that are not fully shown to the client. For the client, only the first of them has begun. */
   readonly #queue: OrderedBlock[] = []
   /** Checks that calls are whole (ruling Y5). This check gets the blocks as events. */
   readonly #calls = requireWholeCalls(decodeString)
@@ -94,7 +93,7 @@ export class BlockOrder {
     return this.#open.size > 0
   }
 
-  /** Whether the answer has too many blocks, or too much text waits until an open call ends. */
+  /** Whether the answer has too many blocks, or too much text is held back until a call ends. */
   get isFull(): boolean {
     return this.#count >= blocksMax || this.#waitingLength > waitingMax
   }
@@ -154,7 +153,8 @@ export class BlockOrder {
     const { type, member, value } = content
     const isBlank = value === '' || (block.isCall && isBlankJson(`${value}`))
     const isIgnored = isBlank || type === 'signature_delta'
-    // Readable thinking inside a sealed block becomes a separate block, as it does in a translated answer.
+    // If a sealed block (`redacted_thinking`) gets readable thinking, that thinking becomes a separate block.
+    // Translated answers have the same form.
     const isUnsealed = type === 'thinking_delta' && block.kind === 'redacted_thinking'
     // SDKs ignore a delta that does not fit its block, so its content would be lost.
     if (!isUnsealed && !contentDeltas[type]!.blocks.test(block.kind)) return isIgnored ? '' : undefined
@@ -180,7 +180,8 @@ export class BlockOrder {
     if (type === 'signature_delta') return this.#sign(block, value as string, shown)
     if (typeof value === 'string') {
       this.#tally(block, type, value)
-      // If the piece is blank or may end the arguments, the next delta must be parsed, so nothing is learned here.
+      // A frame becomes a template only if the next delta needs no parsing. After a blank piece, or a piece that may
+      // end the arguments, the next delta must be parsed.
       const isOpen = !isBlank && !(block.isCall && endsObject(value))
       if (isOpen && block.content.deltas.length === 0) this.#learn(block, member, value, came, shown)
     }
@@ -244,7 +245,8 @@ export class BlockOrder {
   #endOthers(): string | undefined {
     let text = ''
     for (const block of this.#open) {
-      // Clients run a call once the next block begins, so a broken call fails the answer here.
+      // If `stop` is set, the block is a call with broken arguments. A client would run this call once the next block
+      // begins, so the answer fails here.
       if (block.stop !== '') return undefined
       if (block.isOverlapped) continue
       block.isOverlapped = block.shape.isRepeating() || !this.#isWhole(block)
@@ -263,8 +265,8 @@ export class BlockOrder {
   }
 
   /**
-   * Whether a call's arguments are whole. If they are being repeated (ruling Y4), the repetition must be whole too.
-   * Always true for blocks other than calls.
+   * Whether all arguments of a call have come. If the upstream repeats them (ruling Y4), the repetition must be
+   * complete too. Always true for other blocks.
    */
   #isSettled(block: OrderedBlock): boolean {
     return block.isOver ? block.shape.rest() === '' : this.#isWhole(block)
@@ -372,7 +374,7 @@ function aroundText(frame: RawFrame, member: string, value: unknown): AroundText
   return { start: frame.slice(0, at), end: frame.slice(at + raw.length) }
 }
 
-/** Replaces the block number in a frame by the client's number. @param emptied new values for members of the block */
+/** Replaces the block number in a frame by the client's number. @param emptied the new values of members, as JSON */
 function renumbered(frame: RawFrame, data: string, shownAs: number, emptied?: ReadonlyMap<string, string>): string {
   const patch = new JsonPatch(Buffer.from(data, 'latin1'))
   patch.set([], new Map([['index', `${shownAs}`]]))

@@ -96,9 +96,7 @@ function markContent(body: ClientBody, message: Range): Edit[] {
   return [{ start: content.start, end: content.end, text: blockOf(source) }]
 }
 
-/**
- * Whether a tool is deferred, which means that the model does not see it at first. Such a tool must not have a mark.
- */
+/** Whether a tool is deferred (the model does not see it at first). It must have no cache mark. */
 function isDeferred(body: ClientBody, tool: Range): boolean {
   return memberAt(body, tool, 'defer_loading') === 'true'
 }

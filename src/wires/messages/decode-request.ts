@@ -114,7 +114,7 @@ function readFormat(body: Body, value: unknown, at: string): OutputFormat {
   return isFullyStrict(schema) ? { kind: 'schema', schema, strict: true } : { kind: 'schema', schema }
 }
 
-/** The reasoning to request from the model, and the reasoning that the client may see (R-THINK, ruling T10). */
+/** Reads which reasoning to request from the model, and which the client may see (R-THINK, ruling T10). */
 function readReasoning(value: unknown, effort: ReasoningWish['level']): ReasoningWish {
   const wish = { isShown: false, isAsked: false, wantsSealed: false }
   if (isAbsent(value)) return { ...wish, level: effort }
@@ -154,7 +154,8 @@ function readTools(body: Body, changes: readonly ToolChange[], losses: Losses): 
   const tools: Tool[] = []
   // Deferred tools may appear in the middle of the list. Placed last, they do not change the cached prefix.
   const deferred: Tool[] = []
-  // For each removed name: the index in `deferred` of its new definition. Earlier definitions of the name do not count.
+  // The names of tools that were removed and then defined again. Each has the index of its new definition in
+  // `deferred`. Definitions before that index do not count.
   const sinceOf = new Map<string, number>()
   optionalEach(body.fields['tools'], 'tools', (entry, at) => readEntry(entry, at, false))
   const removed = new Set<string>()

@@ -114,8 +114,8 @@ function readToolChange(kind: 'added' | 'removed', block: Json, at: string): Too
 }
 
 /**
- * Joins neighbouring assistant turns, as this wire's vendor does. On other wires, the results of calls must follow the
- * turn with these calls (ruling T21).
+ * Joins neighbouring assistant turns, as this wire's vendor does. On other wires, the results must directly follow the
+ * turn that has the calls (ruling T21).
  */
 function joinModelTurns(turns: readonly Turn[]): Turn[] {
   const joined: Turn[] = []

@@ -21,7 +21,10 @@ export class MessagesEncoder implements Encoder {
   #hasStarted = false
   #refuses = false
   #front: number | undefined
-  /** Whether the front block was cut. Its stop event waits, and is not sent if an error comes (translation 4.3). */
+  /**
+   * Whether the front block (the only open block) was cut. Its stop event waits, and is not sent if an error comes
+   * (translation 4.3).
+   */
   #isCut = false
   /** The front block's number in the client's stream. */
   #number = -1
@@ -151,8 +154,8 @@ const deltaNames = {
 } as const
 
 /**
- * Returns a block as its start event has it. A thinking block starts with an empty signature, because some SDKs require
- * the signature. They read an empty one as "unsigned" (ruling T10).
+ * Returns the block for its start event. A thinking block gets an empty signature, because some SDKs require one. They
+ * read it as "unsigned" (ruling T10).
  */
 function startOf(block: AnswerBlock): object {
   if (block.kind === 'reasoning') return { type: 'thinking', thinking: '', signature: '' }

@@ -93,7 +93,7 @@ function reasoningAllowed(
   return wish
 }
 
-/** Whether results follow the calls of the last assistant turn, and that turn does not begin with thinking. */
+/** Whether the last assistant turn has calls but does not begin with thinking, and results follow these calls. */
 function answersUnprovenCalls(messages: readonly EncodedMessage[]): boolean {
   const last = messages.findLastIndex(({ role }) => role === 'assistant')
   const blocks = messages[last]?.content ?? []

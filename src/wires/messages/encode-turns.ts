@@ -45,8 +45,8 @@ export function encodeConversation(
 }
 
 /**
- * A conversation of only operator text has no user turn to answer. So the last operator text becomes the user's turn
- * (ruling T18).
+ * If a conversation has nothing but operator text, the model has no user turn to answer. The last operator text then
+ * becomes a user turn (ruling T18).
  */
 function askSomething({ preamble, own }: Prepared, turns: Turn[]): { preamble: OperatorTurn[]; turns: Turn[] } {
   const last = preamble.findLast((turn) => turn !== own) ?? own
@@ -99,8 +99,8 @@ const opening: Turn = { by: 'user', parts: [{ type: 'text', text: '.' }] }
 const goingOn: Turn = { by: 'user', parts: [{ type: 'text', text: 'Continue.' }] }
 
 /**
- * Adds a user turn if the conversation begins with the assistant but must begin with the user. Such a conversation
- * begins with a greeting, or its history was truncated (ruling T23).
+ * Adds a user turn if the conversation begins with the assistant but must begin with the user. It begins so after a
+ * greeting, or if its history was truncated (ruling T23).
  */
 function beginWithUser(turns: Turn[], prepared: Prepared, profile: Profile): Turn[] {
   if (profile.messages.assistantFirst || turns[0]?.by !== 'model') return turns
@@ -136,7 +136,7 @@ function encodeTurn(turn: Turn, prepared: Prepared, profile: Profile): EncodedMe
     return { role: 'system', content: turn.texts.map((text) => ({ type: 'text', text: sent(text.text) })) }
   }
   if (turn.by === 'user') return { role: 'user', content: turn.parts.map(encodeUserPart) }
-  // Parts keep their order. The vendor checks thinking at its place, and accepts text after calls (ruling Y2).
+  // Parts keep their order. The vendor checks where thinking stands, and accepts text after calls (ruling Y2).
   return { role: 'assistant', content: turn.parts.map(encodeModelPart) }
 
   function encodeUserPart(part: UserPart): JsonObject {

@@ -33,23 +33,23 @@ type IncomingBlock = {
   /** The text in the start event. If the first delta has the same text, the delta is a repetition (ruling Y4). */
   begun: string
   signature: string
-  /** The text so far, if each piece repeats it. */
+  /** The whole text so far. Used only for a model whose pieces repeat the text before them. */
   told: string
 }
 
 /**
- * Reads the blocks of an answer. The upstream gives each block a number. A stop is reported only at the next event,
- * since more text may follow and continue the block. Only the answer's end shows whether a cap has cut the last block.
+ * Reads the blocks of an answer, which the upstream has numbered. A stop is reported only at the next event, because
+ * more text for the block may follow. Only the answer's end shows whether a cap has cut the last block.
  *
- * Upstreams overlap blocks: thinking may stay open while text streams, and a number may be used twice. The gateway
- * emits only one open text or reasoning block (I4). So such a block ends when another one begins. Text for an ended
- * block starts another block, and a late signature or stop is ignored (ruling U7).
+ * Upstreams overlap blocks and use numbers twice, but the gateway emits only one open text or reasoning block (I4). So
+ * such a block ends when another one begins. Later text for the ended block starts a new block. A late signature or
+ * stop is ignored (ruling U7).
  */
 export class IncomingBlocks {
   readonly #narrator: Narrator
   /**
-   * Blocks by the upstream's number. `ignored`: a block of an unknown kind. `work`: a block of work that the provider
-   * itself did, such as a search. Its text is not the model's.
+   * The blocks by the upstream's number. `ignored` is a block of an unknown kind. `work` is a block for work of the
+   * provider itself, such as a search. Text in such a block is not the model's.
    */
   readonly #blocks = new Map<unknown, IncomingBlock | 'ignored' | 'work'>()
   /** The last block, if the upstream has stopped it and the stop is not reported yet. */
@@ -59,7 +59,7 @@ export class IncomingBlocks {
 
   readonly #cumulative: Profile['cumulative']
 
-  /** @param cumulative the profile's kinds of content for which each piece repeats all text before it */
+  /** @param cumulative the kinds of content in which each piece repeats all text before it, from the profile */
   constructor(narrator: Narrator, cumulative: Profile['cumulative']) {
     this.#narrator = narrator
     this.#cumulative = cumulative
@@ -106,7 +106,10 @@ export class IncomingBlocks {
     if (signature) incoming.signature = withSignature(incoming.signature, signature)
   }
 
-  /** Notes a block that is not translated, as media or as unreadable. Blocks of `providerWork` are not noted. */
+  /**
+   * Notes a block that is not translated: as an unreadable call, as media, or as an unreadable part. Other blocks that
+   * match `providerWork` are ignored.
+   */
   #noteUnknown(block: JsonObject) {
     const type = stringOf(block['type']) ?? ''
     const media = mediaOf(type)
@@ -182,7 +185,7 @@ export class IncomingBlocks {
     this.#write(incoming, 'tool_call', incoming.shape.take(words, this.#cumulative.includes('arguments')))
   }
 
-  /** Starts another block of ours for further text of a block that we have already ended (I7). */
+  /** Opens a new block for the client, because more text has come for a block that has ended for the client (I7). */
   #resume(incoming: IncomingBlock) {
     this.#stopLast()
     this.#breakOpen()
@@ -202,8 +205,8 @@ export class IncomingBlocks {
   }
 
   /**
-   * Ends the open text or reasoning block of our answer, since only one such block is open at a time (I4). The upstream
-   * has not ended its own block. More pieces may come under the number of that block.
+   * Ends our open text or reasoning block, because only one such block may be open at a time (I4). If the upstream's
+   * block has more text, `#resume` opens a new block of ours for it.
    */
   #breakOpen() {
     const incoming = this.#speaking

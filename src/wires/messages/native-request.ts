@@ -62,7 +62,8 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
 function fitThinking(body: ClientBody, cap: number, values: MemberValues): Edit[] {
   if (!body.isObject('thinking') || values.has('thinking')) return []
   const budgets = body.valuesInside('thinking', 'budget_tokens')
-  // Only a budget that our lower cap made invalid is corrected. The model itself refuses a client's invalid budget.
+  // A budget is corrected only if our lower cap made it invalid. If the client sent an invalid budget, the model
+  // refuses it.
   if (!values.has('max_tokens') || !budgets.some((budget) => typeof budget === 'number' && budget >= cap)) return []
   const fitted = Math.floor(cap / 2)
   if (fitted >= thinkingBudgetMin) return setInside(body, 'thinking', new Map([['budget_tokens', String(fitted)]]))

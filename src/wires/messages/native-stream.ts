@@ -25,7 +25,7 @@ export class MessagesNativeStream extends NativeStream {
   #hasStarted = false
   #hasDelta = false
   #reason: unknown
-  /** Blocks in the message of the start event, as JSON. */
+  /** The blocks that the message in the start event contains, as JSON. */
   #startContent: string[] = []
   /** The last `message_delta`, which has the final stop reason. Its counters are replaced by the billed counters. */
   #last: { frame: RawFrame; data: string } | undefined
@@ -73,8 +73,7 @@ export class MessagesNativeStream extends NativeStream {
     try {
       return this.#takeNamed(frame, data, event)
     } catch (error) {
-      // Edits have a limit on depth. A frame that is nested more deeply passes only if it needs no edit, and this frame
-      // needs one.
+      // A frame that is nested too deeply cannot be edited. It would pass unchanged, but this frame needs an edit.
       if (!(error instanceof JsonError)) throw error
       this.break('an event cannot be edited')
       return ''
@@ -135,7 +134,10 @@ export class MessagesNativeStream extends NativeStream {
     return text === undefined || text.includes('content_block_delta') ? this.#shown(text) : text
   }
 
-  /** Notes that the client is shown a text. @param text undefined if a block cannot be read, which fails the answer */
+  /**
+   * Returns the text for the client, and notes that the client gets it.
+   * @param text undefined if a block cannot be read; the answer then fails
+   */
   #shown(text: string | undefined): string {
     if (text === undefined) this.break('a block cannot be read')
     else if (text !== '') this.show()
@@ -217,8 +219,8 @@ export class MessagesNativeStream extends NativeStream {
   }
 
   #delta(frame: RawFrame, data: string, event: Record<string, unknown>): string {
-    // The counters of the last `message_delta` are edited after the end of the answer. It is then too late for the
-    // answer to fail. So each `message_delta` is parsed here.
+    // The last `message_delta` is edited only when the answer has ended and can no longer fail. So each one is parsed
+    // here.
     if (this.parse(data) === undefined) return ''
     const before = this.#last ? this.#underWay(this.#last) : ''
     this.#last = undefined

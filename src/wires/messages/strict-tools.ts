@@ -23,10 +23,7 @@ type Weight = { tools: number; optional: number; unions: number }
  */
 const limits: Weight = { tools: 20, optional: 24, unions: 16 }
 
-/**
- * The most schemas inspected in one tool; a tool with more is not strict. References can turn a few schemas into more
- * than this.
- */
+/** The most schemas inside one strict tool. A schema counts each time that a reference (`$ref`) leads to it. */
 const schemasMax = 2_000
 
 /** A tool's schema as sent to the provider. */
@@ -43,7 +40,7 @@ export function createStrictness(
   profile: Profile,
   losses: Losses,
 ): (tool: Tool, schema: RawJson) => StrictTool {
-  // A model with the shape `none` (no output formats) accepts strict tools too, but only with schemas in closed form.
+  // A model with the shape `none` (no output formats) also accepts strict tools, but only with schemas in closed form.
   const isClosed = profile.shape === 'closed' || profile.shape === 'none'
   let used: Weight = { tools: 0, optional: 0, unions: 0 }
   if (isClosed && format.kind === 'schema') used = addWeight(used, format.schema) ?? limits

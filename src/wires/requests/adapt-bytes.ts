@@ -18,7 +18,7 @@ import type { HiddenReasoning } from './reasoning-wish.ts'
 export type AdaptedRequest = {
   body: Buffer
   stream: boolean
-  /** The requested tier, speed and geography, by member; undefined if none are requested. */
+  /** The requested tier, speed and geography. The keys are the names of request members. Undefined if none is set. */
   service: ServiceWords | undefined
   /** Whether the model reads nothing but this body, and writes nothing beyond the output cap (ruling C14). */
   isSelfContained: boolean
@@ -38,7 +38,7 @@ export type AdaptContext = {
   scopedKey: string | undefined
   /** The cache key to send if the client sent none (ruling Y18). */
   implicitKey?: string | undefined
-  /** The time whose prices apply to services (tiers and others), in Unix milliseconds. If unset, none has a price. */
+  /** A service (such as a tier) is kept if it has a price at this time, in Unix milliseconds. If unset, it has none. */
   nowMs?: number
   /** Whether an `encrypted_content` is one of our envelopes, not the provider's own text (ruling T7). */
   isOurSeal: (text: string) => boolean
@@ -105,8 +105,8 @@ export function setInside(body: ClientBody, field: string, values: ReadonlyMap<s
 }
 
 /**
- * Returns the top-level fields as they are sent. Edits inside a field are ignored, since none of them changes what the
- * client asks for.
+ * Returns a function that gives the value of a top-level field as it is sent. Edits inside a field are ignored, because
+ * they do not change what the client asks for.
  */
 export function sentFields(body: ClientBody, values: MemberValues): (field: string) => unknown {
   return (field) => {
@@ -135,7 +135,10 @@ export function droppedFields(values: MemberValues, moved: readonly string[] = [
   return dropped
 }
 
-/** New source texts of top-level members, by their names as the client wrote them. Undefined removes the member. */
+/**
+ * The new source texts of top-level members. The keys are the names as the client wrote them. Undefined removes the
+ * member.
+ */
 export class MemberValues extends Map<string, string | undefined> {
   /** Removed members that would have chosen another model, provider, host or price (ruling Y13). */
   routed: Losses | undefined
@@ -192,8 +195,8 @@ function dropRouting(body: ClientBody, model: Model, values: MemberValues): void
   }
 
   /**
-   * Returns the name under which a dropped member is listed as a loss; undefined if the member stays. A container (an
-   * object that may choose the route) is dropped if it is inside another container.
+   * Returns the name under which a dropped member is listed as a loss; undefined if the member stays.
+   * @param inside the name of the container that holds the member, with a dot; empty at the top level
    */
   function rowOf(key: string, inside: string): string | undefined {
     const { folded, row } = readFieldName(key)

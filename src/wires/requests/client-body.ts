@@ -26,8 +26,7 @@ export class ClientBody {
   readonly #keys: KeptKeys | undefined
 
   /**
-   * @param keys the keys whose values are kept as source text. A caller that decodes the body later passes the keys
-   * here, so that the check of the body also finds these values
+   * @param keys the keys whose values are kept as source text, if the body is decoded later
    * @throws GatewayError 400 `invalid_body` if the bytes are not one JSON object (spec 7.3), or a member occurs twice
    */
   constructor(bytes: Buffer, keys?: KeptKeys) {
@@ -64,8 +63,8 @@ export class ClientBody {
   }
 
   /**
-   * Whether a string of this body may be a data URL. If none may, a translated body has such strings only in texts. An
-   * example are the arguments of a tool call that become an object, which models read as text.
+   * Whether any string of this body may be a data URL. If false, the translated body can have data URLs only inside
+   * texts, such as the arguments of a tool call.
    */
   get mayHoldDataUrl(): boolean {
     return this.#notes.has('data:…') || this.hasEscapedLetters
@@ -117,9 +116,8 @@ export class ClientBody {
   }
 
   /**
-   * The parsed values of the member `key` in an object field. A repeated member has one value for each occurrence
-   * (ruling Y12). The list is empty if the field is no object or lacks the member. The object itself is not built,
-   * since it may have thousands of members.
+   * Returns the parsed values of a nested member. A repeated member has one value for each occurrence (ruling Y12). The
+   * list is empty if the field is no object or lacks the member.
    * @throws GatewayError 400 `invalid_body` if there are more members than the limit (B21)
    */
   valuesInside(field: string, key: string): unknown[] {

@@ -1,6 +1,6 @@
 /**
- * The words by which refusals on one wire name the parts of a request. A part that the wire lacks is named like the
- * nearest field.
+ * The names of request parts on one wire, as error messages use them. For a part that the wire lacks, the nearest field
+ * is named.
  */
 type RequestWords = {
   /** The member with which a tool result refers to its call. */
@@ -12,13 +12,13 @@ type RequestWords = {
   effort: string
   /** The field of the thinking budget. */
   budget: string
-  /** The field of stop sequences; quoted if its name is an ordinary word. */
+  /** The field of stop sequences, in quotes if the field's name is an ordinary word. */
   stops: string
 }
 
 /**
- * The names of a wire's request fields, as they occur in refusals. They are the field of the conversation, the fields
- * that cap the output, and further words.
+ * The names of a wire's request fields in refusals: the conversation's field, the fields that cap the output, and
+ * others.
  */
 export type WireSpeech = { conversation: { field: string }; caps: readonly string[]; words: RequestWords }
 
@@ -26,8 +26,8 @@ export type WireSpeech = { conversation: { field: string }; caps: readonly strin
 const placeEnd = /(?:\[\d{1,6}\]|\.\d{1,6})(?:\[\d{1,6}\]|\.\w{1,40}){0,12}/.source
 
 /**
- * Rewords the refusal of a model on another wire for the client. Field names become the client's names. Places in the
- * conversation differ between the wires, so each becomes the name of the conversation's field. The error's `param`
+ * Rewords the refusal of a model on another wire for the client. Field names become the client's names. A path into the
+ * conversation has another form on each wire, so it becomes the name of the conversation's field. The error's `param`
  * stays null (spec 7.3).
  * @param text the model's error text, without parts that reveal the host
  */
@@ -38,8 +38,8 @@ export function inClientWords(text: string, model: WireSpeech, client: WireSpeec
 }
 
 /**
- * Returns two parts for each name of a field or setting on the model's wire. They are a pattern that matches the name,
- * and the name on the client's wire that replaces it. The patterns have no capturing groups.
+ * For each name of a field or setting on the model's wire: a pattern that matches the name, and the name on the
+ * client's wire. The patterns have no capturing groups.
  */
 function partsOf(theirs: WireSpeech, ours: WireSpeech): (readonly [pattern: string, told: string])[] {
   const words = Object.entries(theirs.words) as [keyof RequestWords, string][]

@@ -44,7 +44,9 @@ export function readTool(tool: Json, at: string, body: Body, nesting: Nesting): 
   }
 }
 
-/** Whether a tool has the form of another wire, a common mistake. Of such a tool, only the name could be read here. */
+/**
+ * Whether a tool has the form of another wire, which is a common mistake. Only the name of such a tool could be read.
+ */
 function isOfAnotherWire(
   { type, name, parameters, function: nested, input_schema: schema }: Json,
   nesting: Nesting,

@@ -52,8 +52,8 @@ export function plainSchema(tool: Tool, losses: Losses): RawJson {
 }
 
 /**
- * The value of `strict` to send for a tool. If the model does not accept `strict`, none is sent, and the arguments may
- * not fit the schema (ruling T9).
+ * Returns the value of `strict` to send for a tool; undefined if the model does not accept `strict`. The arguments may
+ * then violate the schema (ruling T9).
  */
 export function strictOf(tool: Tool, profile: Pick<Profile, 'accepts'>, losses: Losses): boolean | undefined {
   if (profile.accepts.has('strict')) return tool.strict

@@ -6,8 +6,8 @@ import { ClientBody } from './client-body.ts'
 type Envelope = NonNullable<ProfileValues['envelope']>
 
 /**
- * Returns the body of a messages request for a cloud that has the model's name in the path. The gateway sets the added
- * members, even if the client has set them, since a beta may raise the price (ruling C7).
+ * Converts the body of a messages request for a cloud that has the model's name in the path. The client's own
+ * `anthropic_version` and `anthropic_beta` are replaced or removed, because a beta may raise the price (ruling C7).
  * @param betas the value of the betas header, separated by commas
  */
 export function enclose(bytes: Buffer, { version, omits, betas: where }: Envelope, betas: string | undefined): Buffer {

@@ -6,20 +6,23 @@ import type { ModelWire } from '../../catalog/wire-names.ts'
  */
 export type FieldOutcome = 'carried' | 'mapped' | 'dropped' | 'refused'
 
-/** The fate of a field on one wire. The note is the field that it is mapped to, or the reason for dropping it. */
+/** The fate of a field on one wire. The note names the field that replaces it, or tells why it is dropped. */
 export type NotedFate = readonly [fate: FieldOutcome, note: string]
 
 export type FieldFacts = {
   field: string
-  /** The field's fate on each model's wire. For a scalar, `fateOf` derives the fate from the rows of both wires. */
+  /**
+   * The field's fate on each model's wire. Empty for a scalar, whose fate `fateOf` derives from the rows of the
+   * client's wire and the model's wire.
+   */
   to: ReadonlyMap<ModelWire, NotedFate>
-  /** The fate of the field if it is the same on every other wire. */
+  /** Set if the field has the same fate on all other wires. */
   always?: NotedFate
   /** The rest of the error text, after the field's name. Set if the field is refused with every value except null. */
   refusal?: string
   /** Set if the field is a scalar (a single value). */
   scalar?: ScalarRow
-  /** The type of a field that no other wire has. Values of this type are only dropped. Other values are refused. */
+  /** For a field that no other wire has: the type of its values. They are dropped, and other values are refused. */
   kind?: ScalarRow['kind']
 }
 
@@ -27,7 +30,7 @@ export type FieldFacts = {
 export type ScalarRow = {
   /** The name of the field on the wire. For a member of an object, the name is a path with a dot: `a.b`. */
   field: string
-  /** The common name of the field. It is the same on all wires, and links their rows for this field. */
+  /** The field's common name. Rows of different wires with the same name are about the same field. */
   name: string
   kind: 'number' | 'text'
   /** The field is sent only if the model's profile accepts it. */
@@ -47,7 +50,7 @@ export function fieldTable(facts: readonly FieldFacts[]): FieldTable {
 
 /**
  * Returns functions that make the rows of a table.
- * @param wires the models' wires. The fates in a row come in the same order
+ * @param wires the wires of models. Each row says for these wires, in this order, what becomes of its field
  */
 export function createRows(wires: readonly ModelWire[]) {
   return { field, scalar, dropped, refused }
@@ -56,7 +59,7 @@ export function createRows(wires: readonly ModelWire[]) {
     return { field: name, to: new Map(wires.map((wire, i) => [wire, fates[i]!])) }
   }
 
-  /** Makes a row for a scalar that other wires have too. Rows with the same last part of the name belong together. */
+  /** Makes a row for a scalar that other wires have too. The last part of the name links the rows of these wires. */
   function scalar(name: string, kind: ScalarRow['kind'], more: Partial<ScalarRow> = {}): FieldFacts {
     return { field: name, to: new Map(), scalar: { field: name, name: lastOf(name), kind, ...more } }
   }

@@ -4,7 +4,7 @@ import type { Likeness } from '../../inference/likeness.ts'
 import type { ClientHalf } from '../wire.ts'
 import type { ClientBody } from './client-body.ts'
 
-/** A digest to which input can be added after a read, since only a copy is read. Node's digests have these methods. */
+/** A digest that is read from a copy, so that more input can be added later. Node's digests have these methods. */
 export type RunningDigest = {
   update(data: Uint8Array | string, encoding?: 'latin1'): unknown
   copy(): { digest(encoding: 'base64url'): string }
@@ -14,12 +14,12 @@ export type RunningDigest = {
 const digestedMax = 262_144
 
 /**
- * The bytes of about 512 tokens. Prompts below this size are cached by no provider (Anthropic’s smallest is 512
- * tokens, prompt caching page, November 2026).
+ * The bytes of about 512 tokens. No provider caches a smaller prompt (Anthropic’s smallest is 512 tokens, prompt
+ * caching page, November 2026).
  */
 const cachedMin = 2_048
 
-/** Cache marks. Clients move them from turn to turn. */
+/** The members that are cache marks. They are not digested, because clients move them from turn to turn. */
 const marks = ['cache_control', 'prompt_cache_breakpoint'] as const
 const markPatterns = marks.map((name) => {
   const member = `"${name}"\\s*:\\s*(?:\\{[^{}]*\\}|[^,{}\\[\\]"]+|"[^"\\\\]*")`
@@ -71,8 +71,8 @@ export function readLikeness(
   }
 
   function add(range: Range | undefined): void {
-    // Each part begins with this byte, even a part that is absent. Otherwise requests with the same text in different
-    // parts would have the same digest.
+    // This byte is written before each part, even if the part is absent. Otherwise requests with the same text in
+    // different parts would have the same digest.
     digest.update('\u0000')
     if (range === undefined || left <= 0) return
     const bytes = body.bytes.subarray(range.start, Math.min(range.end, range.start + left))

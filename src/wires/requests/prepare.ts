@@ -11,7 +11,7 @@ import { createLosses, type Losses } from './losses.ts'
 import { mayHideReasoning } from './reasoning-wish.ts'
 import { refuse } from './refusals.ts'
 
-/** A request with all preparations common to the encoders of every wire. */
+/** A request after the preparations that the encoders of all wires share. */
 export type Prepared = {
   /** The name of the client's field that holds the conversation. Losses (see `Loss`) name this field. */
   conversationField: string
@@ -187,10 +187,10 @@ export type OfferedTools = {
   tools: readonly Tool[]
   mode: ToolChoice['mode']
   name?: string
-  /** The only tools that may be called, if the upstream accepts such a list. */
+  /** The only tools that may be called. It is set only if the upstream accepts such a list. */
   allowed?: string[]
   parallel?: boolean
-  /** An instruction in words to call a tool, for a model that no field can force to do so (ruling Y6). */
+  /** Tells the model in words that it must call a tool. Set if no field of the request can force a call (ruling Y6). */
   line?: string
 }
 
@@ -241,8 +241,8 @@ function resolveChoice(
   }
 
   /**
-   * Makes the model call one of the wanted tools (ruling Y6). If only one tool is left, the modes `required` and
-   * `named` are equivalent.
+   * Makes the model call one of the wanted tools (ruling Y6). For a single wanted tool, the modes `required` and
+   * `named` have the same effect.
    */
   function force(wanted: string[], prefersName = false): OfferedTools {
     const only = declared.filter(({ name }) => wanted.includes(name))
@@ -268,8 +268,8 @@ function resolveChoice(
 }
 
 /**
- * Returns the upstream's name of the tool that the client names without a namespace. A tool without a namespace is
- * preferred. Otherwise exactly one namespace must have a tool of that name (R-GROUP).
+ * Returns the upstream's name of a tool that the client names without a namespace. Of the tools with that name, the
+ * tool without a namespace is preferred. Otherwise there must be only one such tool (R-GROUP).
  */
 function onlyOne(tools: readonly Tool[], names: Names): string | undefined {
   const tool = tools.find((candidate) => !candidate.namespace) ?? tools[0]

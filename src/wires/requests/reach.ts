@@ -8,14 +8,13 @@ import { refusals, refuse } from './refusals.ts'
 
 /*
  * Finds parts of a native request that make the provider do more than answer: run its own tools, fetch addresses, or
- * look up stored files. Two functions search for such parts, and they err on different sides.
+ * look up stored files.
  *
- * `checkReach` refuses parts that the model's entry does not allow. It must be certain, so it checks only known
- * places (rulings C7, U12).
+ * `checkReach` refuses parts that the model's entry does not allow. It must be certain, so it checks only known places
+ * (rulings C7, U12).
  *
- * `isSelfContained` decides whether the provider's figures can be compared with the body. It must miss nothing, so it
- * searches for words in any place (ruling C14). A body that the entry allows may still not be self-contained, so
- * neither function can replace the other.
+ * `isSelfContained` tells whether the provider reads nothing but the body. Only then can its token counts be compared
+ * with the body. The function must miss nothing, so it searches for words in any place (ruling C14).
  */
 
 /** Fields that call a hosted tool, whatever `tools` contains. A hosted tool is run by the provider. */
@@ -28,9 +27,8 @@ export const hostedFields: readonly string[] = [
 const mediaFields = ['image_url', 'video_url', 'audio_url', 'file_url']
 
 /**
- * Fields in which only some makers' servers accept media. The value is an address, data, an object, or a list of such
- * values. The names are Qwen's own spelling, vLLM's `image_embeds`, and `input_audio` of the chat wire, which holds
- * data.
+ * Fields in which only some servers accept media. The value is an address, data, an object, or a list of such values.
+ * The names come from Qwen, from vLLM (`image_embeds`), and from the chat wire (`input_audio`, which holds data).
  */
 const looseFields = [
   'image',
@@ -65,10 +63,9 @@ const signs = ['_url"', '"url"', 'file_id', '\\u', ...[...looseFields, ...dataFi
 const compactingFields = ['context_management', 'compaction']
 
 /**
- * Whether the body contains all that the model reads, and the cap limits all that the model writes (ruling C14). The
- * function only searches for words, anywhere in the body. In doubt it returns false. Then the provider's figures are
- * believed.
- * @param hostedWords words that are rare outside of the `tools` entries of hosted tools
+ * Whether the model reads nothing outside of the body, and writes no more than the output cap (ruling C14). The
+ * function only searches the body for words. In doubt it returns false, and the provider's figures are believed.
+ * @param hostedWords words that are rare outside of the `tools` entries of the provider's own tools
  * @param hostedEndings endings of the names of these tools
  */
 export function isSelfContained(
@@ -82,7 +79,7 @@ export function isSelfContained(
   for (const field of compactingFields) if (body.has(field)) return false
   for (const ending of hostedEndings) if (body.holdsEnding(ending)) return false
   if (hostedWords.some((word) => holdsWord(bytes, word)) || holdsWord(bytes, 'file_id')) return false
-  // An address contains `//` or an escaped slash, so a body with neither is self-contained. Another body is not
+  // An address contains `//` or an escaped slash. A body without either is self-contained. A body with either is not
   // self-contained if it has a field that may hold an address.
   if (bytes.indexOf('//') < 0 && bytes.indexOf('/\\') < 0) return true
   if (bytes.indexOf('_url"') >= 0 || bytes.indexOf('"url"') >= 0) return false
@@ -174,8 +171,8 @@ export function checkReach(
 }
 
 /**
- * An address shows its scheme within this many bytes. A longer text that has only base64 characters is data, even if it
- * begins with two slashes.
+ * The number of characters at the start of a text in which a scheme such as `https:` is searched. A longer text that
+ * has only base64 characters is data, even if it begins with two slashes.
  */
 const addressMax = 128
 

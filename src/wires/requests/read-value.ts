@@ -30,8 +30,8 @@ export class Body {
   }
 
   /**
-   * Returns the source text of a value. If the value's key has an escape, the value was not kept, and is serialized
-   * again.
+   * Returns the source text of a value. The source of a value whose key has an escape was not kept. Such a value is
+   * serialized again.
    */
   raw(value: unknown): RawJson {
     const range = this.#rangeOf(value)
@@ -57,7 +57,7 @@ export class Body {
     return parts.join('')
   }
 
-  /** The source of a kept string; undefined for any other value. */
+  /** Returns the source of a string that was kept unparsed; undefined for any other value. */
   text(value: unknown): SourceText | undefined {
     const range = this.#rangeOf(value)
     return range && this.#bytes[range.start] === quote ? new SourceText(this.#bytes, range.start, range.end) : undefined

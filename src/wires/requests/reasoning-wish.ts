@@ -46,9 +46,9 @@ export function resolveReasoning(
 export type HiddenReasoning = false | 'unasked' | 'asked'
 
 /**
- * Whether the answer may contain reasoning that its stream does not show in full. Such reasoning is counted only in the
- * model's final report (ruling C12). The time spent on reasoning counts for the bill only if the client asked for
- * reasoning (ruling Y7).
+ * Decides whether the answer may contain hidden reasoning. Hidden reasoning is counted only in the model's final report
+ * (ruling C12). Without that report, reasoning time that the stream does not mark is billed only for `asked` (ruling
+ * Y7).
  * @param sent returns the fields of the request as sent to the model, in any wire
  */
 export function mayHideReasoning(
@@ -80,8 +80,8 @@ const wishPlaces: Readonly<Record<string, readonly string[]>> = {
 const wishFields = Object.keys(wishPlaces)
 
 /**
- * Searches the sent fields for wishes. A wish is true (to reason), false (not to reason) or undefined (none).
- * @param toggle the profile's own field for the wish, which is also searched
+ * Returns the wishes in the sent fields: true to reason, false not to reason, undefined if a field says nothing.
+ * @param toggle the name of another field to search, which the profile uses for the wish
  */
 function wishesIn(sent: (field: string) => unknown, toggle = 'enable_thinking'): (boolean | undefined)[] {
   const wishes: (boolean | undefined)[] = []

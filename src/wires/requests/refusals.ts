@@ -19,7 +19,7 @@ export function wrongType(path: string, type: string): GatewayError {
 /**
  * Refuses the value at a path.
  * @param text the mistake at this path, and its cure
- * @param param the top-level field to change, if it differs from the path's
+ * @param param the top-level field for the error's `param`. Default: the first part of the path
  * @throws GatewayError 400 `invalid_body`
  */
 export function refuse(path: string, text: string, param = topLevel(path)): never {

@@ -15,7 +15,7 @@ const readers: Readonly<Record<ScalarRow['kind'], (value: unknown, at: string) =
 }
 
 /**
- * Lists the scalars that models of a wire accept.
+ * Lists the scalars (fields with a single value) that models of a wire accept.
  * @param table the fields that clients of the wire can send
  * @param further fields that models of the wire accept, but that its clients cannot send
  */

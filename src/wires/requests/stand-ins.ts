@@ -41,8 +41,8 @@ export function refuseFiles(profile: Profile, { at }: DocumentPart) {
 }
 
 /**
- * The id of the client's user. A long id becomes a digest, since upstreams of two wires accept only 64 characters
- * (R-WHO).
+ * Shortens the id of the client's user. An id of more than 64 characters becomes a digest, because upstreams of two
+ * wires refuse longer ids (R-WHO).
  */
 export function shortId(id: string | undefined): string | undefined {
   return id !== undefined && id.length > 64 ? sha256Hex(id) : id

@@ -20,8 +20,8 @@ export function readStops(value: unknown, at: string): string[] {
 
 /** Checks one stop sequence, and returns it. @throws GatewayError 400 if the sequence is too long */
 export function checkStop(stop: string, at: string): string {
-  // A text has at least half as many code points as UTF-16 units, and at most as many. So code points are counted only
-  // for a length in between.
+  // A code point has one or two UTF-16 units. So code points are counted only if the number of units alone does not
+  // decide.
   if (stop.length > 2 * charactersMax || (stop.length > charactersMax && [...stop].length > charactersMax))
     refuse(at, 'a stop sequence may have 1,000 characters: send a shorter one.')
   return stop

@@ -112,7 +112,7 @@ export class ResponsesDecoder extends AnswerDecoder {
       if (this.#items.isFull) return this.narrator.fail(tooMany)
       this.#teller.complete(this.#items.final({ output_index: index }, typeOf(item), item), item)
     }
-    // Some servers send no items, only the `output_text` that the vendor's SDK derives from items.
+    // Some servers send no items, but only the text, as `output_text`. The vendor's SDK adds this member itself.
     const words = this.#items.hasSpoken() ? undefined : stringOf(response['output_text'])
     if (words) this.#teller.complete(this.#items.add({}, 'message'), plainItem(words))
     this.#teller.end(this.#items.unfinished())
@@ -165,8 +165,8 @@ export class ResponsesDecoder extends AnswerDecoder {
   }
 
   /**
-   * Returns the item to which an event belongs, for events that do not contain the item. If the item was never
-   * announced, the type of the event decides its kind.
+   * Returns the item of an event that does not contain the item. If no event has announced the item yet, it is added,
+   * and the event's type decides its kind.
    */
   #itemAt(place: JsonObject, type: string): IncomingItem | undefined {
     const known = this.#items.find(place, type)
@@ -196,7 +196,7 @@ export class ResponsesDecoder extends AnswerDecoder {
   }
 }
 
-/** A key for a part of an item, made from its index. A part without an index is the first (ruling U7). */
+/** Makes the key of an item's part from the part's index. A part without an index is the first part (ruling U7). */
 function partOf(index: unknown): string {
   return typeof index === 'number' ? `${index}` : '0'
 }

@@ -192,7 +192,7 @@ function readMessage(item: Json, at: string, into: ReadTurns, { body, losses }: 
   throw wrongType(`${at}.role`, 'one of user, assistant, system, developer')
 }
 
-/** Adds parts of the assistant to the last turn, if this is a model turn. Otherwise the parts become a new turn. */
+/** Adds parts of the assistant to the last turn, if that is a model turn. Otherwise they become a new turn. */
 function addModelParts(into: ReadTurns, parts: ModelPart[]) {
   const last = into.turns.at(-1)
   if (last?.by === 'model') for (const part of parts) last.parts.push(part)

@@ -27,9 +27,9 @@ export function isFilledStart(name: string, frame: string): boolean {
 }
 
 /**
- * Returns values that remove the content from an event that begins an item or a part. Clients would discard this
- * content or read it twice, and the vendor's SDK would throw. Later events send all content again.
- * @returns the path of the item or part, and its new members
+ * Returns empty values for the content of an event that begins an item or a part. Later events send all content again.
+ * Clients would discard the first content or read it twice, and the vendor's SDK would throw.
+ * @returns the path of the item or part, and its members to replace
  */
 function emptiedStart(event: JsonObject): { path: string[]; members: Map<string, string> } {
   const path = 'item' in event ? ['item'] : ['part']
@@ -42,7 +42,7 @@ function emptiedStart(event: JsonObject): { path: string[]; members: Map<string,
 type UnsaidContent = {
   index: unknown
   id: unknown
-  /** The item's list whose part number `place` has the content. Both members are undefined for the input of a call. */
+  /** The content is part `place` of this list of the item. Both members are undefined for the input of a call. */
   list: 'content' | 'summary' | undefined
   place: number | undefined
   text: string
@@ -50,9 +50,9 @@ type UnsaidContent = {
 }
 
 /**
- * The content removed from start events (ruling Y3). Deltas of the same item either repeat the content or continue it.
- * If they continue it, the content is put before the first delta. Clients lose content that no delta and no end event
- * of the item contains.
+ * The content removed from start events (ruling Y3). Deltas of the same item repeat this content or continue it.
+ * Content that the first delta continues is put before that delta. If no delta and no end event of the item contains
+ * the content, clients lose it.
  */
 export class UnsaidContents {
   #contents: UnsaidContent[] = []
@@ -83,9 +83,9 @@ export class UnsaidContents {
   }
 
   /**
-   * Handles a later event of an item. The content was removed from the item's start event.
+   * Handles a later event of an item whose start event had content that was removed.
    * @param frame the frame of a delta or of an end event
-   * @returns the frame. If its delta continues the content, the content is put before the delta
+   * @returns the frame. If it has a delta that continues the removed content, the content is put before the delta
    */
   say(frame: RawFrame, parse: (data: string) => JsonPatch | undefined): RawFrame {
     const event = parseAnswer(decodeUtf8(dataOf(frame) ?? ''))
@@ -106,7 +106,7 @@ export class UnsaidContents {
     return patch ? withData(frame, patch.result().toString('latin1')) : ''
   }
 
-  /** Keeps the content of a part, in place of the content that the item's start had for this part. */
+  /** Stores content that was removed. It replaces content that was stored before for the same part. */
   #keep(content: UnsaidContent): void {
     if (content.text === '') return
     const { index, id, list, place } = content
@@ -128,8 +128,8 @@ function placeIn(list: string, event: JsonObject): number | undefined {
 }
 
 /**
- * Whether an event is about this content. Some servers omit places or ids, or give an item several ids, so a missing
- * value counts as equal.
+ * Whether an event is about this content. A missing index or id counts as equal, because some servers omit them. If the
+ * event has an index, its id is not compared, because some servers give an item several ids.
  */
 function isAbout(event: JsonObject, { index, id, list, place }: UnsaidContent): boolean {
   const isItem = (a: unknown, b: unknown) => (a == null || b == null ? undefined : a === b)

@@ -13,7 +13,7 @@ export class ResponsesEncoder implements Encoder {
   readonly #head: AnswerHead
   readonly #response: ReturnType<typeof createResponse>
   readonly #open = new Map<number, OutputItem>()
-  /** The JSON of the items that have ended, for the whole response. */
+  /** The JSON of each item that has ended, by the item's index. The last event contains all of them. */
   readonly #done: string[] = []
   /** The items that were cut off. Each of them is ended later, unless the answer fails. */
   #cut: [item: OutputItem, whole: string][] = []
@@ -84,8 +84,8 @@ export class ResponsesEncoder implements Encoder {
   }
 
   /**
-   * Writes the ends of the cut items, if the answer has not failed. Agents run a call whose end they receive (ruling
-   * T24).
+   * Writes the delayed end events of cut items. They are not written if the answer fails, because agents run a call
+   * whose end they receive (ruling T24).
    */
   #endCut(): string {
     const events = this.#cut.map(([item, whole]) => item.stop(this.#next, whole))

@@ -39,8 +39,8 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
     text: encodeText(prepared, text),
     ...identity(request, profile),
     prompt_cache_key: profile.accepts.has('prompt_cache_key') ? request.cacheKey : undefined,
-    // On this wire, an omitted `strict` means "try" and makes optional properties required. So `strict` is always
-    // sent (R-SCHEMA).
+    // Without `strict`, models of this wire try strict mode, which makes optional properties required. So `strict` is
+    // always sent (R-SCHEMA).
     ...toolFields(prepared, 'beside', profile, (tool) => tool.strict ?? false),
     ...encodeInput(request, prepared, profile),
   }
@@ -67,8 +67,8 @@ function encodeText({ format }: Prepared, scalars: unknown): unknown {
 }
 
 /**
- * Encodes the ids of a user (R-WHO). `either` is the id from a wire that has only one id of a user. This id becomes
- * the safety id if the model takes one, and otherwise `user`.
+ * Encodes the ids of a user (R-WHO). `either` is the user's id if the client's wire has only one. It becomes the safety
+ * id if the model takes one, and otherwise `user`.
  */
 function identity(request: InferenceRequest, profile: Profile): Record<string, unknown> {
   const { user, safetyId, either } = request.identity

@@ -18,8 +18,8 @@ import { failedParts, failedText, inlineText, refuseFiles, refuseImages } from '
 type InputItem = Record<string, unknown>
 
 /**
- * Encodes `instructions` and `input`. If the client's wire does not distinguish system and developer messages, the
- * operator's first messages become `instructions`. Messages of other clients stay in place with their role (R-SYS 2,
+ * Encodes `instructions` and `input`. If the client's wire distinguishes system from developer text, the operator's
+ * texts before the conversation stay messages with their role. Otherwise these texts become `instructions` (R-SYS 2,
  * 3). No item has an id, since this wire refuses ids that it did not create (R-ID).
  */
 export function encodeInput(

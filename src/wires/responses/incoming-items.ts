@@ -6,7 +6,7 @@ import { stringOf } from '../answers/read-answer.ts'
 /** The kinds of blocks that the deltas of an item can become. */
 export type ItemKind = 'text' | 'refusal' | 'reasoning' | 'tool_call'
 
-/** Collects the texts of an item for one kind of block, a separate text for each part of the item. */
+/** The texts of one item for one kind of block. Each part of the item has its own text. */
 class ToldParts {
   length = 0
   readonly #texts = new Map<string, string>()
@@ -45,9 +45,9 @@ export class IncomingItem {
   lastPart: string | undefined
   /** Tracks whether a call's arguments are a whole object, from their deltas. */
   readonly shape = createArgumentShape()
-  /** The whole arguments in the item's announcement. They count only if no deltas repeat them (ruling Y4). */
+  /** The whole arguments in the event that announces the item. They count only if no deltas repeat them (ruling Y4). */
   initial = ''
-  /** The text in the start event of the part or call. An equal first delta is a repetition (ruling Y4). */
+  /** The text in the start event of the part or call. A first delta with the same text is a repetition (ruling Y4). */
   begun = ''
 
   constructor(type: string, index: number | undefined) {
@@ -66,14 +66,12 @@ export class IncomingItem {
 }
 
 /**
- * The items of an answer. Finds the item of an event by id, else by its place. Some providers change ids between
- * events, and others omit id or place. An event without both refers to the only open item of its kind. If several are
- * open, the item is unknown (ruling U7).
+ * The items of an answer. An event names its item by id, or else by index. An event with neither belongs to the only
+ * open item of its kind. If several such items are open, the item is unknown (ruling U7).
  */
 export class IncomingItems {
   /**
-   * The items by type, in order of arrival. `named` is the number of items of the type that the terminal event has
-   * named so far. These are the first items of the list.
+   * The items by type, in order of arrival. The terminal event has already named the first `named` items of the list.
    */
   readonly #byType = new Map<string, { items: IncomingItem[]; named: number }>()
   readonly #open = new Set<IncomingItem>()
@@ -105,13 +103,14 @@ export class IncomingItems {
   }
 
   /**
-   * Finds the item for an entry in the terminal event's output, by the entry's id or else by its place. If both fail,
-   * the next item of the same type that has no entry yet is taken. Without such an item, a new item is added.
+   * Finds the item that an entry in the output of the terminal event describes. It looks for the entry's id first, and
+   * then for its place in the output. If neither is known, the next item of this type that has no entry is taken. If
+   * there is no such item, a new item is added.
    */
   final(place: JsonObject, type: string, item: JsonObject): IncomingItem {
     const atPlace = this.#at(place)
     const isNamed = atPlace?.type === type && !atPlace.isFinal
-    // An item's place in the output may differ from its index in earlier events. So its id takes precedence.
+    // The id takes precedence, because an item's place in the output may differ from its index in earlier events.
     const known = this.#identified({}, type, item)
     const isKnown = known && !known.isFinal
     const found = (isKnown ? known : isNamed ? atPlace : this.#nextOf(type)) ?? this.add(place, type, item)
@@ -189,8 +188,8 @@ export class IncomingItems {
   }
 
   /**
-   * Finds the item of an event by its ids. If several items share an id, the item at the event's place is chosen. If
-   * that item does not have the id, the last item with the id is chosen.
+   * Finds the item of an event by its ids. The item at the event's place is chosen if it has one of the ids. Otherwise
+   * the last item with such an id is chosen.
    */
   #identified(place: JsonObject, type: string, item: JsonObject | undefined): IncomingItem | undefined {
     const ids = idsOf(place, item)

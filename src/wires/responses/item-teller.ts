@@ -26,7 +26,7 @@ export class ItemTeller {
 
   readonly #cumulative: Profile['cumulative']
 
-  /** @param cumulative the kinds of content for which each piece repeats the text before it, from the profile */
+  /** @param cumulative the kinds of content in which each piece repeats the earlier text (see the model's profile) */
   constructor(narrator: Narrator, cumulative: Profile['cumulative']) {
     this.#narrator = narrator
     this.#cumulative = cumulative
@@ -84,8 +84,8 @@ export class ItemTeller {
     const parts = incoming.toldOf(kind)
     const told = parts.of(part) ?? ''
     if (!whole || whole === told) return
-    // Some servers give each piece of a text a new index (ruling U7). Others repeat the whole item in an event. In both
-    // cases this text may equal all pieces so far, which were reported under other indexes.
+    // Some servers give each piece of a text a new index (ruling U7). Others repeat the whole item in an event. So
+    // nothing is missing if this text equals all pieces so far, although they have other indexes.
     if (told === '' && whole.length === parts.length && whole === parts.joined()) return
     if (whole.startsWith(told)) this.write(incoming, kind, part, whole.slice(told.length))
     else this.#narrator.fail(unreadable())
@@ -180,8 +180,8 @@ export class ItemTeller {
       for (const { kind, place, text } of parts) this.write(incoming, kind, place, text)
       return
     }
-    // Text that no delta had is reported for all text parts first, then for all refusals. So the order of the parts in
-    // the message can be lost.
+    // The text that the deltas lacked is reported for all text parts first, then for all refusals. So the order of the
+    // parts in the message can be lost.
     for (const kind of ['text', 'refusal'] as const) {
       const ofKind = parts.filter((part) => part.kind === kind)
       this.#writeParts(incoming, kind, ofKind)
@@ -197,9 +197,9 @@ export class ItemTeller {
   }
 
   /**
-   * Reports the text of parts that no delta had. The places in deltas may differ from the places of the final parts. So
-   * all deltas are compared with the text of all parts. If that text begins with all deltas, its rest is reported
-   * (ruling U7).
+   * Reports text of the final parts that no delta had (ruling U7). Deltas and final parts may number the parts
+   * differently. So the joined deltas are compared with the joined parts. If the parts begin with the deltas, the rest
+   * of the parts is reported. Otherwise each part is compared alone.
    */
   #writeParts(incoming: IncomingItem, kind: ItemKind, parts: readonly PlacedText[]) {
     const told = incoming.toldOf(kind).joined()

@@ -4,10 +4,9 @@ import type { JsonPatch } from '../answers/json-patch.ts'
 import { listOf, stringOf, wordsIn } from '../answers/read-answer.ts'
 
 /**
- * Adds members that servers omit from their events and that spec 6.3 and SDK helpers require (ruling P2). These are the
- * event's type, its sequence number, and the places of its item and part. An unknown place becomes 0 (ruling U7). The
- * first event and the first item show whether anything is missing. If nothing is missing there, no event of the stream
- * is parsed.
+ * Adds members that a server omits from its events, although spec 6.3 and SDK helpers require them (ruling P2). These
+ * are the type and the number of the event, and the indexes of its item and part. An unknown index becomes 0 (ruling
+ * U7). The first event and the first item show what the server omits.
  */
 export class MissingMembers {
   #lacksNumbers: boolean | undefined
@@ -17,7 +16,10 @@ export class MissingMembers {
   #placed = 0
   #lastPlace = 0
   readonly #places = new Map<string, number>()
-  /** Items, by `output_index`: `#begun` have a part, `#bare` lack the part that they need, `#open` have not ended. */
+  /**
+   * The `output_index` of items that have a part (`#begun`), lack a part that they need (`#bare`), or have not ended
+   * (`#open`).
+   */
   readonly #begun = new Set<number>()
   readonly #bare = new Set<number>()
   readonly #open = new Set<number>()
@@ -94,7 +96,8 @@ export class MissingMembers {
     const add = (member: string, value: number) => {
       if (typeof event[member] !== 'number') values.set(member, `${value}`)
     }
-    // If the first event has no sequence number, all events get ours. LiteLLM numbers only a few, and counts otherwise.
+    // If the first event has no sequence number, all events get our numbers. LiteLLM numbers only a few events, in a
+    // count of its own.
     if (this.#lacksNumbers) values.set('sequence_number', `${this.#numbered++}`)
     if (name.startsWith('response.output_item.') || event['item_id'] !== undefined || hasPart(name)) {
       add('output_index', this.#placeOf(name, event))

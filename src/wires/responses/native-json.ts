@@ -66,7 +66,7 @@ export function responseValues(head: NativeHead, response: Record<string, unknow
   return values
 }
 
-/** The counters that spec 2.8 requires. If the upstream reports no usage, all counters are included. */
+/** Returns the counters that a usage must have (spec 2.8). If the upstream reports no usage, these are all counters. */
 export function wantedUsage(counters: ResponsesUsage, reported: Record<string, unknown> | undefined): Wanted {
   if (reported === undefined) return counters
   const { cached_tokens } = counters.input_tokens_details
@@ -103,9 +103,8 @@ export function calledBy(item: Record<string, unknown>): string | undefined {
 export const partBreak = '\n\n'
 
 /**
- * The texts of output items in order (ruling C10): messages, reasoning, and the names and arguments of calls, also of
- * hosted tools. If an item has both a summary and raw reasoning, the first of them that has text counts. Sealed and
- * binary output is not text.
+ * The texts of output items, in order (ruling C10): messages, reasoning, and the names and arguments of all calls. If
+ * an item has a summary and raw reasoning, only the first one with text is taken. Sealed and binary output is not text.
  */
 export function producedTexts(output: unknown): string[] {
   return objectsOf(output)

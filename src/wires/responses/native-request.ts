@@ -64,7 +64,8 @@ type CheckedItems = { edits: Edit[]; effort?: unknown }
 
 /**
  * Refuses references to stored items (spec 2.7), and removes reasoning that this provider cannot open (ruling P1). Such
- * reasoning has one of our envelopes, or lacks `encrypted_content` although the provider reads no other member.
+ * reasoning has one of our envelopes as `encrypted_content`. Reasoning without `encrypted_content` is removed only if
+ * the profile says so.
  */
 function checkItems(body: ClientBody, { profile }: Model, context: AdaptContext): CheckedItems {
   if (!body.isArray('input')) return { edits: [] }

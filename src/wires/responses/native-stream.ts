@@ -67,11 +67,11 @@ export class ResponsesNativeStream extends NativeStream {
   /** The kind of reasoning received first, raw or summary. If a model sends both kinds, only this kind counts. */
   #reasoning: string | undefined
   /**
-   * The last delta's event name, and whether such deltas contain text. Cached, since most deltas resemble the
-   * previous one.
+   * The name of the last delta event, and what deltas with this name contain. Kept, since most deltas have the name of
+   * the previous one.
    */
   #delta = { name: '', isCounted: false, isInput: false }
-  /** Whether the name and the text of the item that was announced last are already counted as output. */
+  /** Whether the name and the text of the item that began last are counted as output already. */
   #item = { hasName: false, hasText: false }
   readonly #calls = new SaidCalls((place) => mintCallId('call_', this.head, place))
   readonly #unsaid = new UnsaidContents()
@@ -152,7 +152,7 @@ export class ResponsesNativeStream extends NativeStream {
     if (name === undefined || (name !== this.#delta.name && !eventName.test(name))) {
       const data = dataOf(frame)
       if (data === undefined || data.trim() === '') return ''
-      // An event has its name in its data too. The specification also requires an event line, so the line is added.
+      // The specification requires an event line. If the data names the event, the line gets that name.
       const type = typeOf(data) || (name ?? '')
       if (data.trim() === '[DONE]') return ''
       if (type !== '') named = `event: ${type}\n${frame.replace(/^event:.*(?:\r\n|\n|\r|$)/gm, '')}`
@@ -182,8 +182,7 @@ export class ResponsesNativeStream extends NativeStream {
     else if (!this.#unsaid.isEmpty && name.endsWith('.done')) this.#unsaid.say(named, (data) => this.parse(data))
     this.#countFrame(name, frame)
     this.#lastFrame = frame
-    // The announcement of a call is visible to the client. The announcement of an empty message or reasoning item is
-    // not.
+    // A client sees the announcement of a call. It does not see the announcement of an empty message or reasoning item.
     if (!quiet.has(name) || (name === 'response.output_item.added' && frame.includes('_call"'))) this.show()
     return this.#completed(name, named)
   }

@@ -45,8 +45,9 @@ export function createItem(index: number, block: AnswerBlock, head: AnswerHead) 
       text.compact()
     },
     /**
-     * Ends the item. @param whole the text that the method `whole` returned. The text is not made a second time,
-     * because sealing would then make another envelope (ruling P7).
+     * Ends the item.
+     * @param whole the item as `whole` returned it. It is not made a second time, because sealing would then make
+     *   another envelope (ruling P7)
      */
     stop(write: WriteEvent, whole: string): string {
       const words = JSON.stringify(text.toString())

@@ -14,7 +14,7 @@ type SaidCall = {
   raw: string
 }
 
-/** The name of the member that has a call's input, by the call's type. Only calls that the client runs are listed. */
+/** The member that contains a call's input, for each type of call that the client runs. */
 const inputMembers: Readonly<Record<string, string>> = { function_call: 'arguments', custom_tool_call: 'input' }
 
 /** Events with a piece of a call's input. */
@@ -104,7 +104,7 @@ export class SaidCalls {
    * @param place the index of the item in that output
    */
   final(item: JsonObject, place: number): Map<string, string> | undefined {
-    // The place in the output may differ from the index in events, so an id is better evidence.
+    // An id is better evidence than the place in the output, which may differ from the index in events.
     const call = this.#find(keysOf(undefined, item['id'])) ?? this.#find(keysOf(place, undefined))
     return this.#item(item, `${place}`, call)
   }
@@ -149,7 +149,10 @@ function keysOf(index: unknown, id: unknown): string[] {
   return keys.filter((key) => key !== undefined).map((key) => key.slice(0, keyCharactersMax))
 }
 
-/** Whether a frame that ends a call seems to lack input or, with `isItem`, name or id. Only such frames are parsed. */
+/**
+ * Whether a frame that ends a call seems to lack the input. With `isItem`, also whether it lacks the name or the id.
+ * Only such frames are parsed.
+ */
 export function mayLack(frame: string, isItem: boolean): boolean {
   return !input.test(frame) || (isItem && !(namedCall.test(frame) && idOfCall.test(frame)))
 }

@@ -4,16 +4,19 @@ import { asObject } from '../../../bytes/json.ts'
 /** The path to a value: keys of objects, and indexes of lists. */
 export type ValuePath = readonly (string | number)[]
 
-/** A value to insert or to replace. Undefined removes the old value. An index after the end appends to the list. */
+/**
+ * A value to insert or to replace at a place. If it is undefined, the old value is removed. An index after the end of a
+ * list appends.
+ */
 export type ValueChange = { place: ValuePath; value: unknown }
 
 type Wishes = {
   /**
-   * For each list, by its path (`a.b`): the key that identifies an entry of the list. Lists that are missing here are
-   * replaced whole.
+   * The key that identifies the entries of a list, by the path of the list (`a.b`). Other lists are replaced as a
+   * whole.
    */
   lists?: Readonly<Record<string, string>>
-  /** Paths that are removed, except those that `ours` contains. */
+  /** Paths of values to remove. A path at which `ours` has a value is not removed. */
   without?: readonly (readonly string[])[]
 }
 

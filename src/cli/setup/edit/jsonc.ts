@@ -22,8 +22,8 @@ export function readJsonc(text: string): unknown {
 }
 
 /**
- * The longest line that is formatted. The library formats each line that it changes, in a time that grows with the square
- * of its length. In a file with a longer line, values are inserted without line breaks.
+ * The longest line that is formatted, in characters. Formatting takes a time that grows with the square of the line's
+ * length. If the file has a longer line, values are inserted without line breaks.
  */
 const formattedMax = 20_000
 

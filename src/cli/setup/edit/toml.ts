@@ -112,7 +112,7 @@ function tablesOf(top: AST.TOMLTopLevelTable): AST.TOMLTable[] {
   return top.body.filter((node) => node.type === 'TOMLTable')
 }
 
-/** Inserts a line after the line that contains an offset, and so after a comment on that line. */
+/** Inserts a line after the line that contains an offset. A comment on that line stays there. */
 function insertBehind(text: string, offset: number, line: string, eol: string): string {
   const end = text.indexOf('\n', offset)
   if (end < 0) return `${text}${eol}${line}${eol}`
