@@ -204,6 +204,19 @@ onEachStore((engine) => {
     assert.deepEqual(people, [{ person: null, ...figures }])
   })
 
+  test('issue 46 Y20 a person whom the provider named by nothing but a subject has a line of their own, by their id', async () => {
+    const store = await engine.open({ atMs: startMs })
+    const { id } = await store.createAccount('acme', 10n ** 13n)
+    const { personId } = await store.identifyOperator({ issuer: 'https://idp.example', subject: 'u-1' })
+    await store.postDebits([createDebitRow('one', id), { ...createDebitRow('two', id), details: { person: personId } }])
+    const people = async () => (await readStatement(store, id, '2026-08')).people.map(({ person }) => person)
+    assert.deepEqual(await people(), [null, personId])
+    await store.turn(lateMs)
+    assert.deepEqual(await people(), [null, personId])
+    await store.erasePerson(personId)
+    assert.deepEqual(await people(), [null])
+  })
+
   test('issue 46: use at different prices has a line for each price', async () => {
     const store = await engine.open({ atMs: startMs })
     const { id } = await store.createAccount('acme', 10n ** 13n)

@@ -26,7 +26,9 @@ export function createNames(dialect: Dialect) {
     for (const list of slices(ids)) {
       const rows = yield* ask(
         dialect,
-        (put) => `SELECT o.id AS word, p.id, coalesce(p.name, p.external_id, p.email) AS name FROM ${schema}.persons o
+        (
+          put,
+        ) => `SELECT o.id AS word, p.id, coalesce(p.name, p.external_id, p.email, p.id) AS name FROM ${schema}.persons o
           JOIN ${schema}.persons p ON p.id = coalesce(o.linked_id, o.id)
           WHERE p.erased_ms IS NULL AND o.erased_ms IS NULL AND ${isOneOf(put, 'o.id', list)}`,
       )
