@@ -133,8 +133,8 @@ async function readStatement({ books, running, nowMs }: Context, asked: string, 
       (await books.makeHead(Math.min(endMs - 1, nowMs - closingMs))),
     ...(await namesOfGroups(books, sums.groups)),
   })
-  const header = kept ?? (isClosed ? await books.keepHeader(account.id, month, await makeHeader()) : await makeHeader())
-  return tellStatement(account.id, month, isClosed, sums, header)
+  const made = kept ?? (isClosed ? await books.keepHeader(account.id, month, await makeHeader()) : await makeHeader())
+  return tellStatement(account.id, month, isClosed, sums, await withNames(books, made, sums.groups))
 }
 
 async function namesOfGroups(
@@ -149,6 +149,19 @@ async function namesOfGroups(
     keys: ids('keyId').map((id) => [id, { id: lineOf(id), name: names.get(lineOf(id)) ?? id }]),
     persons: [...(await books.namePersons(ids('person')))].sort(([a], [b]) => (a < b ? -1 : 1)),
   }
+}
+
+/** Adds names that a kept header lacks. They are of entries that a correction of times has moved into the month (C15). */
+async function withNames(
+  books: Books,
+  { keys, persons, ...header }: StatementHeader,
+  groups: readonly StatementGroup[],
+): Promise<StatementHeader> {
+  const known = new Set([...keys, ...persons].map(([id]) => id))
+  const without = (id: string) => (known.has(id) ? '' : id)
+  const others = groups.map((one) => ({ ...one, keyId: without(one.keyId), person: without(one.person) }))
+  const more = await namesOfGroups(books, others)
+  return { ...header, keys: [...keys, ...more.keys], persons: [...persons, ...more.persons] }
 }
 
 function tellStatement(

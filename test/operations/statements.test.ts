@@ -217,6 +217,29 @@ onEachStore((engine) => {
     assert.deepEqual(await people(), [null])
   })
 
+  test('issue 46 C15 entries that a correction moves into a closed month have their names in its statement', async () => {
+    const store = await engine.open({ atMs: startMs })
+    const { id } = await store.createAccount('acme', 10n ** 13n)
+    const bob = await store.createPerson({ name: 'Bob' })
+    const key = await store.createKey(id, { label: 'laptop' })
+    await store.postDebits([createDebitRow('one', id)])
+    await store.turn(startMs + 400 * dayMs)
+    await store.confirmClock()
+    const createdMs = startMs + 400 * dayMs
+    await store.postDebits([{ ...createDebitRow('two', id), keyId: key.id, createdMs, details: { person: bob.id } }])
+    await store.turn(lateMs)
+    const told = async () => {
+      const { people, keys } = await readStatement(store, id, '2026-08')
+      return [people.map(({ person }) => person), keys.map((one) => one.key)]
+    }
+    assert.deepEqual(await told(), [[null], [null]])
+    await store.correctAhead(startMs + dayMs)
+    assert.deepEqual(await told(), [
+      [null, 'Bob'],
+      [null, `laptop (${key.prefix})`],
+    ])
+  })
+
   test('issue 46: use at different prices has a line for each price', async () => {
     const store = await engine.open({ atMs: startMs })
     const { id } = await store.createAccount('acme', 10n ** 13n)
