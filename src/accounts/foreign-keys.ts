@@ -141,7 +141,8 @@ export function importForeign(
       for (const person of facts.persons) if (person.externalId) persons.set(person.externalId, person)
       const personOf = (externalId: string): PersonRow => {
         const existing = persons.get(externalId)
-        if (existing) return existing
+        // The id may be that of a second identity. Then the key belongs to the person of this identity.
+        if (existing) return facts.persons.find(({ id }) => id === existing.linkedId) ?? existing
         const { name, email, account, bounds: wishes } = fieldsOf.get(externalId) ?? { bounds: {} }
         const accountId = account === undefined ? undefined : ids.get(account)
         const person = newPerson({ externalId, name, email, accountId, wishes }, nowMs)
@@ -160,7 +161,7 @@ export function importForeign(
         if (label !== undefined) checkLabel(label, accountId)
         const person = externalId === undefined ? undefined : personOf(externalId)
         if (person) refuseElsewhere(person, [{ personId: person.id, accountId }])
-        const bounds = keyBounds.after(keyBounds.none, { ...wishes, person: person?.linkedId ?? person?.id })
+        const bounds = keyBounds.after(keyBounds.none, { ...wishes, person: person?.id })
         const { write } = issueKey({ accountId, label, ownExpiresMs: key.ownExpiresMs, bounds }, nowMs)
         const row = { ...write.key, ...key, origin }
         writes.push({ ...write, key: row })

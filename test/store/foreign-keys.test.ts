@@ -131,6 +131,26 @@ onEachStore((engine) => {
     await store.close()
   })
 
+  test('issue 50 Y20 a key of a second identity is of the account of its person', async () => {
+    const store = await engine.open({ atMs })
+    const books = store.as({ actor: 'operator:ann' })
+    await books.createAccount('elsewhere')
+    const { id } = await books.createPerson({ externalId: 'u-1', account: 'elsewhere', requestsPerMinute: 5 })
+    await books.createPerson({ externalId: 'u-2' })
+    await books.linkPersons('u-1', 'u-2')
+    const plan = (account: string) => ({
+      ...{ origin: 'litellm', accounts: [{ ...team, name: account, creditNanos: 0n }] },
+      keys: [foreign('sk-a', { account, externalId: 'u-2' })],
+    })
+    await assert.rejects(books.importForeign(plan('team')), { code: 'person_elsewhere' })
+    await books.importForeign(plan('elsewhere'))
+    assert.deepEqual(
+      (await store.listKeys()).map(({ bounds }) => bounds.person),
+      [id],
+    )
+    await store.close()
+  })
+
   test('issue 50 rotation of a foreign key gives an ordinary key of the same line, and the report says so', async () => {
     const store = await engine.open({ atMs })
     const books = store.as({ actor: 'operator:ann' })
