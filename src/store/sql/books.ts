@@ -119,6 +119,8 @@ const isIndexedLower: Readonly<Record<string, boolean>> = { prefix: true, label:
 /** Reads the facts that decide a change of the books (accounts, keys and credit), in the transaction of the change. */
 export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Facts> {
   const { accountName, key, reference, operator, persons: asked, once, identity } = about
+  // This locks the account, so it comes before the account's balance is read.
+  const grants = about.grants && (yield* findGrants(dialect, about.grants))
   const oauthGrant = about.oauthGrant && (yield* findGrant(dialect, about.oauthGrant))
   const signIn = about.signIn && (yield* findSignIn(dialect, about.signIn))
   const account = about.account ?? oauthGrant?.accountId ?? signIn?.signIn.accountId
@@ -149,7 +151,7 @@ export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Fact
     ...(about.ahead && (yield* findAhead(dialect))),
     made: once && (yield* first(selectRegister(dialect, 'made', { actor: once.actor, once: once.key }))),
     session: about.session === undefined ? undefined : yield* first(selectSession(dialect, about.session)),
-    grants: about.grants && (yield* findGrants(dialect, about.grants)),
+    grants,
     reporting: about.reporting && (yield* findReporting(dialect)),
     clock: about.isDated && (yield* readClock(dialect)),
     ...{ oauthGrant, signIn },

@@ -264,6 +264,45 @@ test('C15 a head waits for the posts that are under way, and later posts come af
   assert.deepEqual(await books.verify({ ...verifyOptions, against: head }), [])
 })
 
+test('law 13 a grant lapses by the balance that the account has when no more debits of it are posted', {
+  skip,
+}, async () => {
+  const { database, store, name } = await create()
+  const books = createBooks(store, Date.now)
+  const { id } = await books.createAccount('one')
+  await books.credit(id, -40n, 'overdrawn')
+  const grant = { nanos: 100n, lapses: true }
+  await books.updateAccount(id, { grant })
+  // The grant is of an earlier month.
+  const [last] = await books.listEntries({ accountId: id, limit: 1 })
+  const reference = `grant:${id}/2026-01`
+  await database.transact(async ({ query }) => {
+    await query('SET LOCAL session_replication_role = replica')
+    await query('UPDATE triwire.credits SET reference = $1 WHERE reference = $2', [reference, last!.reference])
+    await query('UPDATE triwire.accounts SET last_grant = $1', [reference])
+  })
+  const [posted, proceed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const posting = database.transact(async (transaction) => {
+    await postCredits(transaction, [{ kind: 'post_credit', accountId: id, amountNanos: -30n, reference: 'slow' }], 1)
+    posted.resolve()
+    await proceed.promise
+  })
+  await posted.promise
+  const granting = books.grant(id)
+  await until(
+    () =>
+      postgres.run(
+        `SELECT count(*) FROM pg_stat_activity WHERE datname = '${name}' AND wait_event_type = 'Lock'`,
+        name,
+      ) === '1',
+  )
+  proceed.resolve()
+  await posting
+  assert.equal(await granting, true)
+  // Of the 60 that were left, 30 were spent meanwhile. The other 30 lapse, and the new grant comes.
+  assert.equal((await books.findAccount(id)).balanceNanos, 100n)
+})
+
 test('C8 for simultaneous operators, a reference is one credit, a name one account, and revisions commit in order', {
   skip,
 }, async () => {
