@@ -146,7 +146,7 @@ export function linkPersons(asked: string, other: string, counting: PersonCounti
       for (const field of ['name', 'email', 'accountId'] as const) result[field] ??= second[field]
       result.bounds = personBounds.after(second.bounds, whatIsBound(person.bounds))
       refuseUnbound(result)
-      const theirs = facts.personKeys.map(({ accountId }) => ({ personId, accountId }))
+      const theirs = facts.personKeys.map((one) => ({ ...one, personId }))
       refuseElsewhere(result, second.accountId ? [...theirs, { personId, accountId: second.accountId }] : theirs)
       const count = new BudgetCount(facts, counting)
       const ids = [...identitiesOf(facts, person), ...identitiesOf(facts, second)]

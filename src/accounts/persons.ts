@@ -37,8 +37,11 @@ export type PersonPage = {
   limit: number
 }
 
-/** An account that has keys of a person, not counting revoked keys. */
-export type PersonKeys = { personId: string; accountId: string }
+/**
+ * An account that has keys of a person, not counting revoked keys. @property isOver whether all of these keys are those
+ * of sessions that are over
+ */
+export type PersonKeys = { personId: string; accountId: string; isOver?: boolean }
 
 /** The fields of a row that an operator may set for a person. */
 export const personFields = ['name', 'externalId', 'email', 'accountId'] as const
@@ -81,6 +84,6 @@ export function versionOfPerson(person: PersonRow): string {
 
 /** Checks that a person of an account has no keys of another account. @throws BookError */
 export function refuseElsewhere({ id, accountId }: PersonRow, keys: readonly PersonKeys[]): void {
-  const isElsewhere = keys.some((one) => one.personId === id && one.accountId !== accountId)
+  const isElsewhere = keys.some((one) => one.personId === id && one.accountId !== accountId && !one.isOver)
   if (accountId !== undefined && isElsewhere) throw new BookError('person_elsewhere', id)
 }

@@ -145,6 +145,27 @@ onEachStore((engine) => {
     assert.equal((await store.findPerson(person)).accountId, (await store.findAccount('two')).id)
   })
 
+  test('Y20 a session that is over does not keep its person from an account that the rules now name', async () => {
+    const { store, pass } = await open()
+    await store.createAccount('two')
+    const [here, there] = [{ requestsPerMinute: 5 }, { requestsPerMinute: 5, account: 'two' }]
+    const { session } = await signIn(store, here)
+    await pass(lives.absoluteMs - 1)
+    await assert.rejects(signIn(store, there), { code: 'person_elsewhere' })
+    await pass(1)
+    await signIn(store, there)
+    const { id } = await store.findAccount('two')
+    assert.equal((await store.findPerson(session.personId)).accountId, id)
+    const second = await store.createPerson({ name: 'Ada', account: 'two' })
+    await store.linkPersons(second.id, session.personId)
+    // A key that an operator can extend counts, although it has expired.
+    const key = await store.createKey('two', { person: second.id, expiresMs: startMs + 2 * lives.absoluteMs })
+    await pass(lives.absoluteMs)
+    await assert.rejects(store.updatePerson(second.id, { account: 'one' }), { code: 'person_elsewhere' })
+    await store.revokeKey(key.id)
+    assert.equal((await store.updatePerson(second.id, { account: 'one' })).id, second.id)
+  })
+
   test('Y20 the rule of a sign-in sets the person’s bounds, and a rule without bounds leaves them unchanged', async () => {
     const { store, account } = await open()
     const first = await signIn(store)
