@@ -151,6 +151,7 @@ const readingNames = [
     'findLines',
     'findRotated',
     'listLine',
+    'listIdentities',
     'sumMonth',
     'makeHead',
     'findHead',
@@ -375,6 +376,8 @@ export interface BookStore {
   findRotated(scopes: readonly string[]): Promise<ReadonlySet<string>>
   /** Lists the ids of all keys of a line (a key with its successors). */
   listLine(scope: string): Promise<string[]>
+  /** Lists the ids by which entries name a person. */
+  listIdentities(personId: string): Promise<string[]>
   /** Sums the entries of an account in a month. Reads no other entries. */
   sumMonth(month: StatementMonth): Promise<StatementSums>
   /** Computes the head (the digest of all entries) that `audit` would have made at a past moment. */

@@ -108,7 +108,9 @@ export function createAgentPaths(parts: AgentPathParts) {
       const limitNanos = balanceNanos + spentNanos
       return tellCapped({ limitNanos, spentNanos, per: undefined, resetsMs: undefined }, credits.name)
     }
-    const whose = bounds.person === undefined ? { key: [scope] } : { person: [bounds.person] }
+    const { person } = bounds
+    const whose =
+      person === undefined ? { key: await own.listLine(scope) } : { person: await own.listIdentities(person) }
     const starts = (['month', 'week', 'day'] as const).map((per: NonNullable<Budget['per']>) =>
       calendar.periodOf(nowMs, per),
     )

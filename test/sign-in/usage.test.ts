@@ -21,7 +21,7 @@ async function usageOf({ access }: TestSession) {
 }
 
 /** @returns what the ledger has of it, in hundredths */
-async function spend({ access, session, books }: TestSession): Promise<number> {
+async function spend({ access, session, books }: TestSession, { url } = gateway): Promise<number> {
   const sum = async () => (await books.sumEntries({ accountId: session.accountId }, []))[0]?.billedNanos ?? 0n
   const was = await sum()
   const body = JSON.stringify({
@@ -29,7 +29,7 @@ async function spend({ access, session, books }: TestSession): Promise<number> {
     max_tokens: 8000,
     messages: [{ role: 'user', content: 'canary '.repeat(40_000) }],
   })
-  const answer = await fetch(`${gateway.url}/v1/messages`, {
+  const answer = await fetch(`${url}/v1/messages`, {
     method: 'POST',
     headers: { authorization: `Bearer ${access}` },
     body,
@@ -90,6 +90,27 @@ test('Y19 the usage of a person equals the ledger to the cent, for a budget or f
   assert.equal((await usageOf(free)).status, 429)
   const nobody = await fetch(`${gateway.url}/api/oauth/usage`)
   assert.deepEqual([nobody.status, nobody.headers.get('x-should-retry')], [401, 'false'])
+})
+
+test('Y19 Y20 the usage without a budget counts keys that were rotated, and all identities of the person', async () => {
+  const own = await startTestGateway({ config })
+  const usedBy = async (access: string) => {
+    const answer = await fetch(`${own.url}/api/oauth/usage`, { headers: { authorization: `Bearer ${access}` } })
+    const { extra_usage } = (await answer.json()) as { extra_usage: { used_credits: number } }
+    return extra_usage.used_credits
+  }
+  const old = await openTestSession(own, { subject: 'old' })
+  const { books } = old
+  const spendBy = (access: string) => spend({ ...old, access }, own)
+  const first = await spendBy(old.access)
+  const now = await openTestSession(own, { subject: 'now' })
+  await books.linkPersons(now.session.personId, old.session.personId)
+  assert.ok(first > 0)
+  assert.deepEqual([await usedBy(now.access), await usedBy(old.access)], [first, first])
+  const key = await books.createKey(old.session.accountId)
+  const byKey = await spendBy(key.key!)
+  const next = await books.rotateKey(key.id, 0)
+  assert.equal(await usedBy(next.key!), byKey)
 })
 
 test('Y19 a budget is returned in the form of the vendor, whatever its period and however much of it is spent', () => {

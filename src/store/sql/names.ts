@@ -5,7 +5,7 @@ import { slices } from './words.ts'
 /** Finds names for ids in reports. No entry contains the name of a person (ruling Y21). */
 export function createNames(dialect: Dialect) {
   const { schema } = dialect
-  return { nameLines, namePersons, findLines, findHolders, findRotated, listLine }
+  return { nameLines, namePersons, findLines, findHolders, findRotated, listLine, listIdentities }
 
   function* nameLines(ids: readonly string[]): StoreStep<Map<string, string>> {
     const names = new Map<string, string>()
@@ -41,6 +41,12 @@ export function createNames(dialect: Dialect) {
   function* listLine(scope: string): StoreStep<string[]> {
     const rows = yield* ask(dialect, (put) => `SELECT id FROM ${schema}.keys WHERE scope = ${put(scope)}`)
     return rows.map(({ id }) => id as string)
+  }
+
+  /** Lists the ids of a person and of the identities that are linked to the person. */
+  function* listIdentities(personId: string): StoreStep<string[]> {
+    const select = (put: Put) => `SELECT id FROM ${schema}.persons WHERE ${put(personId)} IN (id, linked_id)`
+    return (yield* ask(dialect, select)).map(({ id }) => id as string)
   }
 
   /** Returns those of the given lines (a key with its successors) that have a valid key made by this gateway. */
