@@ -60,6 +60,11 @@ export class Narrator {
     return this.#count
   }
 
+  /** The counters reported so far. */
+  get report(): UsageReport {
+    return this.#report
+  }
+
   /** Returns the events since the last call. */
   take(): AnswerEvent[] {
     const taken = this.#events

@@ -357,12 +357,15 @@ type InclusiveUsage = {
   zerosCount?: boolean
   /** Whether the model counts reasoning in addition to the completion, not as a part of it. */
   excludesReasoning?: boolean
+  /** The counters that the model reported earlier in this answer. */
+  earlier?: UsageReport | undefined
 }
 
 /**
  * Converts counters that include one another into disjoint counters. Some servers leave reasoning out of the completion
  * (ruling C6). So the output is the completion, or the total minus the prompt if this is larger. Without a total,
  * reasoning that exceeds the completion is added. A prompt of 0 tokens means that the prompt was not counted yet.
+ * Cached tokens that were reported only earlier are a part of this prompt too (I9).
  */
 export function splitInclusive(usage: InclusiveUsage): UsageReport {
   const { read, report, flag } = createCountReader()
@@ -372,11 +375,12 @@ export function splitInclusive(usage: InclusiveUsage): UsageReport {
   const completion = read(usage.completion)
   const reasoning = read(usage.reasoning)
   const total = read(usage.total)
-  let cached = read(usage.cached)
+  const earlier = prompt === undefined ? undefined : usage.earlier
+  let cached = read(usage.cached) ?? earlier?.cacheReadTokens
   const { all, long } = readLifetimes(usage.promptDetails, read)
   // Some servers report 0 as the sum of cache writes, although they report the cache writes of each lifetime.
   const sum = read(firstOf(writtenNames.map((name) => usage.promptDetails?.[name])))
-  let written = sum || (all ?? sum)
+  let written = sum || (all ?? sum ?? earlier?.cacheWriteTokens)
   if (prompt !== undefined && (cached ?? 0) + (written ?? 0) > prompt) {
     flag('cached_clamped')
     if (cached !== undefined) cached = Math.min(cached, prompt)

@@ -86,7 +86,7 @@ export class ChatDecoder extends AnswerDecoder {
   }
 
   #usage(raw: unknown) {
-    if (raw) this.narrator.usage(decodeUsage(raw, this.profile.usageQuirk))
+    if (raw) this.narrator.usage(decodeUsage(raw, this.profile.usageQuirk, this.narrator.report))
   }
 
   /** Whether the model has given a finish reason that does not mean failure. */

@@ -318,7 +318,7 @@ export class ChatNativeStream extends NativeStream {
 
   #learnUsages(told: readonly PlacedUsage[]): void {
     const { usageQuirk } = this.head.model.profile
-    this.learn(joinUsages(told, this.#ofChoices, usageQuirk))
+    this.learn(joinUsages(told, this.#ofChoices, usageQuirk, this.report))
     this.#told = told[0]!.place === 'answer' ? told[0]!.usage : told.at(-1)!.usage
     this.#usageFrame = ''
   }

@@ -15,8 +15,9 @@ import { withCalls } from '../answers/native-answer.ts'
 /**
  * Decodes usage. On this wire `prompt_tokens` includes cached tokens, while the gateway's counters are disjoint.
  * Servers report cache hits in one of three members, which are read for every profile.
+ * @param earlier the counters that the model reported earlier in the same answer
  */
-export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageReport {
+export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk'], earlier?: UsageReport): UsageReport {
   const usage = asObject(raw)
   if (!usage) return {}
   const promptDetails = asObject(usage['prompt_tokens_details'])
@@ -29,6 +30,7 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageRe
     reasoning: completionDetails?.['reasoning_tokens'] ?? usage['reasoning_tokens'],
     total: usage['total_tokens'],
     excludesReasoning: quirk === 'excl_reasoning',
+    earlier,
   })
   return noteCost(noteService(withCalls(report, usage), usage), usage)
 }
@@ -59,18 +61,20 @@ export function usagesIn({ usage }: JsonObject, choices: readonly unknown[]): Pl
  * count. Their output tokens are added up, but the prompt is the same for all choices (Moonshot's documentation of
  * streams with several choices).
  * @param known the counters of earlier chunks, which this function updates
+ * @param earlier all counters of earlier chunks
  */
 export function joinUsages(
   told: readonly PlacedUsage[],
   known: ChoiceReports,
   quirk: Profile['usageQuirk'],
+  earlier?: UsageReport,
 ): UsageReport {
   const [first] = told
-  if (first?.place === 'answer') return decodeUsage(first.usage, quirk)
+  if (first?.place === 'answer') return decodeUsage(first.usage, quirk, earlier)
   let joined: UsageReport = {}
   for (const { place, usage } of told) {
     if (!known.has(place) && known.size >= choicesMax) continue
-    known.set(place, mergeUsage(known.get(place) ?? {}, decodeUsage(usage, quirk)))
+    known.set(place, mergeUsage(known.get(place) ?? {}, decodeUsage(usage, quirk, earlier)))
     joined = known.get(place)!
   }
   if (known.size < 2) return joined

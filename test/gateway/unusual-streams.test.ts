@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
+import { counts, delta, done, reason, text, usage } from '../translation/upstreams.ts'
+import { type Rig, type RigOptions, startRig } from './rig.ts'
+
+/* Streams of upstreams that are unusual but legal, through a whole delivery, for clients of every wire. */
+
+const sse = new Map([['content-type', 'text/event-stream']])
+
+/** The delivery of a stream, frame by frame, to a client that asked for a stream or for JSON. */
+async function deliver(wire: ClientWire, client: ClientWire, script: string, options: RigOptions = {}): Promise<Rig> {
+  const rig = startRig({ wire, client, stream: true, ...options })
+  const { listener } = rig.sent[0]!
+  listener.onHead(200, 'text/event-stream', sse)
+  for (const frame of script.split(/(?<=\n\n)/)) if (!rig.end) listener.onData(Buffer.from(frame))
+  listener.onEnd()
+  await rig.turn()
+  return rig
+}
+
+test('I9 C6 cached tokens that only an earlier usage has are a part of the last prompt, and not billed twice', async () => {
+  const early = counts(100, 1, { prompt_tokens_details: { cached_tokens: 60, cache_write_tokens: 10 } })
+  const late = [counts(100, 2), counts(100, 2, { prompt_tokens_details: null })]
+  const tails = late.flatMap((one) => [
+    delta({ content: 'Hi' }, { usage: early }) + reason('stop') + usage(one),
+    text('Hi') +
+      delta({}, { finish_reason: 'stop' }).replace('"delta"', `"usage":${JSON.stringify(early)},"delta"`) +
+      usage(one),
+  ])
+  for (const tail of tails)
+    for (const client of clientWireNames)
+      for (const stream of [true, false]) {
+        const { debits } = await deliver('chat', client, tail + done, { stream })
+        const { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens } = debits[0]!.usage
+        assert.deepEqual([inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens], [30, 60, 10, 2], client)
+      }
+  // If the cached tokens of before are more than the prompt, the whole prompt is cached.
+  const smaller = tails[0]!.replace(
+    '"prompt_tokens":100,"completion_tokens":2',
+    '"prompt_tokens":50,"completion_tokens":2',
+  )
+  const { inputTokens, cacheReadTokens, cacheWriteTokens } = (await deliver('chat', 'chat', smaller + done)).debits[0]!
+    .usage
+  assert.deepEqual([inputTokens, cacheReadTokens, cacheWriteTokens], [0, 50, 0])
+})
