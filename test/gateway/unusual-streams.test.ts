@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
+import { frames } from '../support/native.ts'
 import { counts, delta, done, reason, text, usage } from '../translation/upstreams.ts'
 import { type Rig, type RigOptions, startRig } from './rig.ts'
 
@@ -43,4 +44,20 @@ test('I9 C6 cached tokens that only an earlier usage has are a part of the last 
   const { inputTokens, cacheReadTokens, cacheWriteTokens } = (await deliver('chat', 'chat', smaller + done)).debits[0]!
     .usage
   assert.deepEqual([inputTokens, cacheReadTokens, cacheWriteTokens], [0, 50, 0])
+})
+
+test('U2 U3 an error object without a type fails a stream of every wire, in words that reveal nothing', async () => {
+  for (const error of [{ message: 'Rate limit of org-7 at https://hosted.example', code: 429 }, 'rate_limit_exceeded'])
+    for (const event of ['', 'event: message\n'])
+      for (const wire of clientWireNames)
+        for (const client of clientWireNames)
+          for (const told of [0, 3]) {
+            const script = `${frames[wire].slice(0, told === 0 ? 0 : -2).join('')}${event}data: ${JSON.stringify({ error })}\n\n`
+            const rig = await deliver(wire, client, script)
+            const what = `${client} of ${wire}, ${told}`
+            assert.doesNotMatch(rig.client.text, /hosted|org-7|message_stop|\[DONE\]|response\.completed/, what)
+            assert.equal(rig.record.code, 'rate_limit_exceeded', what)
+            assert.equal(rig.record.cause, 'upstream_error_event', what)
+            assert.deepEqual([rig.debits.length, rig.client.isBegun], told === 0 ? [0, false] : [1, true], what)
+          }
 })

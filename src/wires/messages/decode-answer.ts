@@ -67,6 +67,8 @@ export class MessagesDecoder extends AnswerDecoder {
       case 'error':
         return this.narrator.fail(faultOfError(object['error'] ?? object))
       default:
+        // Some proxies send an error object of the chat wire, without a type.
+        if (object['error'] != null) return this.narrator.fail(faultOfError(object['error']))
         return this.narrator.alive()
     }
   }

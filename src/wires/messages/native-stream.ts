@@ -112,7 +112,7 @@ export class MessagesNativeStream extends NativeStream {
         this.fail(faultOfError(event['error'] ?? event))
         return ''
       default:
-        if (asObject(event['error'])) this.fail(faultOfError(event['error']))
+        if (event['error'] != null) this.fail(faultOfError(event['error']))
         return this.fault ? '' : named
     }
   }

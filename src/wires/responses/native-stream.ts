@@ -152,11 +152,16 @@ export class ResponsesNativeStream extends NativeStream {
     if (name === undefined || (name !== this.#delta.name && !eventName.test(name))) {
       const data = dataOf(frame)
       if (data === undefined || data.trim() === '') return ''
-      // The specification requires an event line. If the data names the event, the line gets that name.
-      const type = typeOf(data) || (name ?? '')
       if (data.trim() === '[DONE]') return ''
-      if (type !== '') named = `event: ${type}\n${frame.replace(/^event:.*(?:\r\n|\n|\r|$)/gm, '')}`
-      name = type
+      // The specification requires an event line. If the data names the event, the line gets that name.
+      const type = typeOf(data)
+      if (type === undefined) {
+        this.break('an event is not JSON')
+        return ''
+      }
+      name = type || name
+      if (!name) return frame
+      named = `event: ${name}\n${frame.replace(/^event:.*(?:\r\n|\n|\r|$)/gm, '')}`
     }
     if (name === this.#delta.name || name.endsWith('.delta')) {
       this.events++
@@ -325,8 +330,14 @@ function textsOfItem(frame: RawFrame): string[] {
   return producedTexts([parseAnswer(decodeUtf8(dataOf(frame) ?? ''))?.['item']])
 }
 
-/** The type member of an event, which is usually its first member. */
-function typeOf(data: string): string {
+/**
+ * The type of an event. It is usually the first member. Some proxies send an error object of the chat wire, without a
+ * type.
+ * @returns '' if the event does not tell its type; undefined if the data is not an object
+ */
+function typeOf(data: string): string | undefined {
   const [, first] = /^\s*\{\s*"type"\s*:\s*"([a-z_.]+)"/.exec(data) ?? []
-  return first ?? stringOf(parseAnswer(decodeUtf8(data))?.['type']) ?? ''
+  if (first) return first
+  const event = parseAnswer(decodeUtf8(data))
+  return event && (stringOf(event['type']) ?? (event['error'] == null ? '' : 'error'))
 }
