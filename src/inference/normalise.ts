@@ -29,7 +29,9 @@ export function normalise(request: InferenceRequest): InferenceRequest {
   // The call ids of the newest model turn, if its results are not in their final order yet. Otherwise empty.
   let calls = noCalls
   let following: Turn[] = []
-  const said = joinThoughts(request.turns.every(saysSomething) ? request.turns : request.turns.filter(saysSomething))
+  const said = joinThoughts(
+    joinCalls(request.turns.every(saysSomething) ? request.turns : request.turns.filter(saysSomething)),
+  )
   for (let i = 0; i < said.length; i++) {
     const turn = said[i]!
     // A turn that is only reasoning has no calls, so it does not end the wait for results of earlier calls (ruling
@@ -57,6 +59,41 @@ export function normalise(request: InferenceRequest): InferenceRequest {
   }
   if (calls.length > 0) for (const ordered of orderResults(calls, following)) turns.push(ordered)
   return { ...request, preamble, turns }
+}
+
+/**
+ * Joins model turns that are separated only by operator text, if they are parts of one answer. Turns are parts of one
+ * answer if a result after the last turn belongs to a call of the first. The operator text is moved after the joined
+ * turn (R-SYS 5).
+ */
+function joinCalls(turns: readonly Turn[]): readonly Turn[] {
+  if (!turns.some(({ by }, i) => by === 'model' && turns[i + 1]?.by === 'operator')) return turns
+  const joined: Turn[] = []
+  for (let i = 0; i < turns.length; ) {
+    const run: Turn[] = []
+    const behind: Turn[] = []
+    for (; i < turns.length && turns[i]!.by !== 'user'; i++) run.push(turns[i]!)
+    for (; i < turns.length && turns[i]!.by !== 'model'; i++) behind.push(turns[i]!)
+    const answered = new Set(behind.flatMap((turn) => (turn.by === 'user' ? turn.parts.map(callIdOf) : [])))
+    const first = run.findIndex(
+      (turn) =>
+        turn.by === 'model' && turn.parts.some((part) => part.type === 'tool_call' && answered.has(part.callId)),
+    )
+    const last = run.findLastIndex((turn) => turn.by === 'model' && !isReasoningOnly(turn))
+    const answer = first < 0 ? [] : run.slice(first, last + 1)
+    const operators = answer.filter(({ by }) => by === 'operator')
+    if (operators.length > 0) {
+      const parts = answer.flatMap((turn) => (turn.by === 'model' ? turn.parts : []))
+      run.splice(first, answer.length, { by: 'model', parts }, ...operators)
+    }
+    for (const turn of run) joined.push(turn)
+    for (const turn of behind) joined.push(turn)
+  }
+  return joined
+}
+
+function callIdOf(part: UserPart): string | undefined {
+  return part.type === 'tool_result' ? part.callId : undefined
 }
 
 /**

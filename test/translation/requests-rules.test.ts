@@ -455,6 +455,43 @@ test('E8 T21 a turn with only reasoning between results does not separate them f
   )
 })
 
+test('R-SYS 5 operator text between two calls of a turn does not separate them from their results', () => {
+  const note = { role: 'developer', content: 'Note' }
+  const calls = ['A', 'B', 'C'].map((id) => ({ type: 'function_call', call_id: id, name: 'f', arguments: '{}' }))
+  const outputs = ['C', 'A', 'B'].map((id) => ({ type: 'function_call_output', call_id: id, output: id }))
+  const input = [user, calls[0], note, calls[1], note, calls[2], ...outputs, user]
+  const toChat = translate('responses', 'chat', responsesAsk({ input })).body.messages
+  deepEqual(
+    toChat.map(({ role, tool_call_id, tool_calls }: Record<string, unknown[]>) => [
+      tool_call_id ?? role,
+      ...(tool_calls ? [tool_calls.length] : []),
+    ]),
+    [['user'], ['assistant', 3], ['A'], ['B'], ['C'], ['developer'], ['developer'], ['user']],
+  )
+  const toMessages = translate('responses', 'messages', responsesAsk({ input })).body.messages
+  deepEqual(
+    toMessages.map(({ role, content }: { role: string; content: { type: string }[] }) => [
+      role,
+      ...content.map(({ type }) => type),
+    ]),
+    [
+      ['user', 'text'],
+      ['assistant', 'tool_use', 'tool_use', 'tool_use'],
+      ['user', 'tool_result', 'tool_result', 'tool_result', 'text', 'text', 'text'],
+    ],
+  )
+  // Without a result behind it, the call keeps its place (T13).
+  const { messages } = translate(
+    'responses',
+    'chat',
+    responsesAsk({ input: [user, calls[0], note, calls[1], outputs[2]] }),
+  ).body
+  deepEqual(
+    messages.map(({ role }: { role: string }) => role),
+    ['user', 'assistant', 'developer', 'assistant', 'tool'],
+  )
+})
+
 test('E4 T21 T18 instructions with an empty input become the user’s turn', () => {
   for (const input of [
     '',
