@@ -128,14 +128,11 @@ export function answerHead(status: number, lines: string, connection: string): s
   return `HTTP/1.1 ${status} ${reasons[status] ?? ''}\r\n${lines}date: ${httpDate()}\r\nconnection: ${connection}\r\n\r\n`
 }
 
-let text = ''
-let untilMs = 0
+let [second, text] = [Number.NaN, '']
 
 /** The `date` of an answer (RFC 9110 6.6.1). It has whole seconds, so the text is made once a second. */
 function httpDate(nowMs = Date.now()): string {
-  if (nowMs >= untilMs) {
-    text = new Date(nowMs).toUTCString()
-    untilMs = nowMs - (nowMs % 1_000) + 1_000
-  }
+  const now = Math.floor(nowMs / 1_000)
+  if (now !== second) [second, text] = [now, new Date(nowMs).toUTCString()]
   return text
 }

@@ -103,3 +103,11 @@ test('RFC 9110 6.6.1 an answer has the date at which it was made', async () => {
   const [refused] = (await read()).answers
   assert.equal(Date.parse(refused!.headers.get('date')!) >= madeMs, true, 'and one to what is no request')
 })
+
+test('RFC 9110 6.6.1 F-S20 the date of an answer follows a clock that is set back', async (t) => {
+  const dateOf = async () => Date.parse((await fetch(`${gateway.url}/v1/models`)).headers.get('date')!)
+  await dateOf()
+  const nowMs = Date.now() - 3_600_000
+  t.mock.timers.enable({ apis: ['Date'], now: nowMs })
+  assert.equal(await dateOf(), nowMs - (nowMs % 1_000))
+})
