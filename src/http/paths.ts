@@ -70,8 +70,8 @@ export function wireAt(path: string): ClientHalf | undefined {
 
 /**
  * Makes a function that finds the client's address. It is the peer's address, unless the peer is a configured proxy.
- * Then it is the last address in `x-forwarded-for` that is not a configured proxy (ruling R4). So a client cannot
- * choose its own address.
+ * Then it is the last address in `x-forwarded-for` that is not a configured proxy, or else the last address (ruling
+ * R4). So a client cannot choose its own address.
  */
 export function createPeerReader(
   trustedProxies: readonly string[],
@@ -86,19 +86,30 @@ export function createPeerReader(
   return (peer, forwarded) => {
     const address = plain(peer)
     if (forwarded === undefined || trustedProxies.length === 0 || !isTrusted(address)) return address
+    let last: string | undefined
     for (const hop of forwarded.split(',').reverse()) {
-      const candidate = plain(hop.trim())
+      const candidate = plain(withoutPort(hop.trim()))
       // The addresses to the left of an unreadable address cannot be trusted.
-      if (isIP(candidate) === 0) return address
+      if (isIP(candidate) === 0) break
       // The address is copied, because a slice of the header would keep the whole head in memory.
       if (!isTrusted(candidate)) return ownCopy(candidate)
+      last ??= candidate
     }
-    return address
+    return last === undefined ? address : ownCopy(last)
   }
 
   function isTrusted(address: string): boolean {
     return isIP(address) !== 0 && trusted.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
   }
+}
+
+/**
+ * Removes the port that some proxies add to an address: `192.0.2.1:4711`, `[2001:db8::1]:4711`. Azure's Application
+ * Gateway does so (azure.microsoft.com/blog/rewrite-http-headers-with-azure-application-gateway, 2019-04-16).
+ */
+function withoutPort(hop: string): string {
+  const [, v6, v4] = /^(?:\[(.*)\]|([\d.]+))(?::\d+)?$/.exec(hop) ?? []
+  return v6 ?? v4 ?? hop
 }
 
 /** Returns the IPv4 form of an IPv4 address that came over an IPv6 socket. */

@@ -71,6 +71,23 @@ test('R4 the part of x-forwarded-for that a client writes before a trusted proxy
   assert.deepEqual(await times(12, (i) => status('sk-tri-bad', `198.51.100.${i}, 203.0.113.3, 127.0.0.9`)), tenThen429)
 })
 
+test('R4 a port that a proxy adds to an address is not part of the address', async () => {
+  for (const [one, other] of [
+    ['203.0.113.30', '203.0.113.31'],
+    ['[2001:db8:0:30::1]', '[2001:db8:0:31::1]'],
+  ]) {
+    assert.deepEqual(await times(12, (i) => status('sk-tri-bad', `${one}:${49_152 + i}`)), tenThen429)
+    assert.equal(await status('sk-tri-bad', one!.replace(/[[\]]/g, '')), 429)
+    assert.equal(await status('sk-tri-bad', `${other}:49152`), 401)
+    assert.equal(await status('sk-tri-bad', other!), 401)
+  }
+})
+
+test('R4 a client with an address like those of the proxies has its own address, and cannot choose another', async () => {
+  assert.deepEqual(await times(12, (i) => status('sk-tri-bad', `127.8.8.${i}, 127.7.7.1`)), tenThen429)
+  assert.equal(await status('sk-tri-bad', '127.7.7.2'), 401)
+})
+
 test('R4 F-C44 without a configured proxy x-forwarded-for has no effect', async () => {
   const plain = await startTestGateway()
   const failing = (i: number) => ({ 'x-api-key': 'sk-tri-bad', 'x-forwarded-for': `198.51.100.${i}` })
