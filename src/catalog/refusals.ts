@@ -59,6 +59,9 @@ export const refusals = {
     ...byCode('spent', 'billing_not_active', 'billing_hard_limit_reached'),
     // continuedev/continue#11449 (2026-03-15), home-assistant/core#120072: 403
     ...byCode('denied', 'access_terminated', 'unsupported_country_region_territory'),
+    // brave/pull-merge#100 (2024-03-27), vanna-ai/vanna-flask#11 (2024-06-13), continuedev/continue#10602 (2026-02-17):
+    // one request is larger than the tokens of a minute; smaller requests are served
+    partly(byText('busy', [429], /^Request too large for \S+ (?:in organization \S+ )?on tokens per min \(TPM\): /)),
     // Lamb-Project/lamb#54 (2025-10-13): streams; continuedev/continue#12031 (2026-04-03): summaries of reasoning
     partly(byText('denied', [400], /^Your organization must be verified to /)),
   ],

@@ -168,9 +168,9 @@ function fits({ status, code, text }: Refusal, fault: Fault, isHttp: boolean): b
 /** Returns the verdict of a refusal. There is no alarm if the HTTP status alone already shows the trouble. */
 function verdictOf({ about, isPartial }: Refusal, status?: number): Verdict {
   if (about === 'request') return caller
-  if (about === 'busy') return full
-  const verdict: Verdict = isPartial ? { ...barred, cool: 'no' } : barred
-  const isNamed = status !== undefined && accountTroubles.get(status) === about
+  const whole = about === 'busy' ? full : barred
+  const verdict: Verdict = isPartial ? { ...whole, cool: 'no' } : whole
+  const isNamed = about === 'busy' || (status !== undefined && accountTroubles.get(status) === about)
   return isNamed ? verdict : { ...verdict, alarm: `upstream_account_${about}` }
 }
 

@@ -139,6 +139,18 @@ export const samples: readonly Sample[] = [
     ...openai('denied', 400, 'unsupported_value', 'invalid_request_error', verify('generate reasoning summaries')),
     isPartial: true,
   },
+  ...['in organization org-vyUrKHsIdLcZGKR3zqCqllrS on', 'on'].map(
+    (where): Sample => ({
+      ...openai(
+        'busy',
+        429,
+        'rate_limit_exceeded',
+        'tokens',
+        `Request too large for gpt-4o ${where} tokens per min (TPM): Limit 30000, Requested 61337. The input or output tokens must be reduced in order to run successfully. Visit https://platform.openai.com/account/rate-limits to learn more.`,
+      ),
+      isPartial: true,
+    }),
+  ),
   openai('key', 401, 'invalid_api_key', 'invalid_request_error', 'Incorrect API key provided: sk-***.'),
   openai('denied', 403, 'unsupported_country_region_territory', 'request_forbidden'),
   { ...openai('denied', 403, 'unsupported_country_region_territory', 'request_forbidden'), isBare: true },
