@@ -63,6 +63,8 @@ const openObject: u8 = 0x7b
 const closeObject: u8 = 0x7d
 const openArray: u8 = 0x5b
 const closeArray: u8 = 0x5d
+/** Every second bit, beginning with the second one. */
+const oddBits: u32 = 0xaaaaaaaa
 
 /** Bits of the lengths that words have. */
 let wordLengths: u32 = 0
@@ -352,36 +354,80 @@ function skipString(from: usize): usize {
   while (true) {
     const bytes = v128.load(block)
     const ends = v128.or(i8x16.eq(bytes, quotes), i8x16.eq(bytes, backslashes))
-    let special = i8x16.bitmask(v128.or(ends, i8x16.lt_u(bytes, spaces)))
-    let size: usize = 16
-    // Escapes of two bytes are passed within the block: to load it anew behind each would wait for the last load.
-    while (special !== 0) {
-      const place = ctz(special)
-      const at = block + usize(place)
+    const special: u32 = i8x16.bitmask(v128.or(ends, i8x16.lt_u(bytes, spaces)))
+    if (special !== 0) {
+      const at = block + usize(ctz(special))
       const byte = load<u8>(at)
       if (byte === quote) return at + 1
-      if (byte !== backslash) return 0
-      const escaped = load<u8>(at + 1)
-      if (isShortEscape(escaped)) {
-        special &= ~(3 << place)
-        if (place === 15) size = 17
-      } else if (escaped === 0x75 && isUnicodeEscape(at)) {
-        size = usize(place) + 6
-        special = 0
-      } else return 0
+      return byte === backslash ? skipEscapes(block) : 0
     }
-    block += size
+    block += 16
   }
 }
 
-/** Of `"\/bfnrt`. */
-function isShortEscape(byte: u8): bool {
-  const isLetter = byte === 0x6e || byte === 0x74 || byte === 0x72 || byte === 0x62 || byte === 0x66
-  return byte === quote || byte === backslash || isLetter || byte === 0x2f
+/** From a block, whose first byte is not escaped, to behind the closing quote; 0 where it is no string. */
+function skipEscapes(from: usize): usize {
+  const quotes = i8x16.splat(i8(quote))
+  const backslashes = i8x16.splat(i8(backslash))
+  const spaces = i8x16.splat(i8(space))
+  const lowHalf = i8x16.splat(0x0f)
+  // The characters of short escapes, each at the place that the low half of its code names. A quote and `b` share the
+  // place of `r`: the quote is looked for anyway, and `b` is rare.
+  const escapes = i8x16(1, 0, 0x72, 0, 0x74, 0, 0x66, 0, 0, 0, 0, 0, 0x5c, 0, 0x6e, 0x2f)
+  let block = from
+  // 1 if the last byte of the block before begins an escape.
+  let carry: u32 = 0
+  while (true) {
+    const bytes = v128.load(block)
+    const quoteBytes = i8x16.eq(bytes, quotes)
+    const slashBytes = i8x16.eq(bytes, backslashes)
+    const controlBytes = i8x16.lt_u(bytes, spaces)
+    const special: u32 = i8x16.bitmask(v128.or(v128.or(quoteBytes, slashBytes), controlBytes))
+    if ((special | carry) === 0) {
+      block += 16
+      continue
+    }
+    // Of several backslashes in a row, every second one is escaped. A subtraction finds them all at once, since its
+    // carry runs through a row to the end (the method is simdjson's, https://arxiv.org/abs/1902.08318).
+    const slashes: u32 = i8x16.bitmask(slashBytes)
+    const free = slashes & ~carry
+    const series = (((free << 1) | oddBits) - free) ^ oddBits
+    const escaped = series ^ (slashes | carry)
+    const stops: u32 = (i8x16.bitmask(quoteBytes) & ~escaped) | i8x16.bitmask(controlBytes)
+    // The bits below the first stop, or all bits of the block without a stop.
+    const before = ((stops & (0 - stops)) - 1) & 0xffff
+    const short: u32 = i8x16.bitmask(
+      v128.or(quoteBytes, i8x16.eq(i8x16.swizzle(escapes, v128.and(bytes, lowHalf)), bytes)),
+    )
+    const others = escaped & ~short & before
+    if (others !== 0) {
+      // The first of them is of six bytes, or is `\b`, or is none. Texts in other scripts may be rows of six bytes.
+      let at = block + usize(ctz(others)) - 1
+      if (load<u8>(at + 1) === 0x62) at += 2
+      else {
+        if (!isUnicodeEscape(at)) return 0
+        do at += 6
+        while (isUnicodeEscape(at))
+      }
+      block = at
+      carry = 0
+      continue
+    }
+    if (stops !== 0) {
+      const at = block + usize(ctz(stops))
+      return load<u8>(at) === quote ? at + 1 : 0
+    }
+    carry = ((series & slashes) >> 15) & 1
+    block += 16
+  }
 }
 
-/** Notes what is written as `\u0020` to `\u007f`, but for the signs that writers of JSON for pages escape: " & ' < > and DEL. */
+/**
+ * Whether an escape of six bytes is there. Notes what is written as `\u0020` to `\u007f`, but for the signs that writers of JSON for
+ * pages escape: " & ' < > and DEL.
+ */
 function isUnicodeEscape(at: usize): bool {
+  if (load<u16>(at) !== 0x755c) return false
   let code: i32 = 0
   for (let i = at + 2; i < at + 6; i++) {
     const digit = hexValue(load<u8>(i))

@@ -221,6 +221,24 @@ test('spec 7.3 a special byte of a string is seen at any position among its neig
   }
 })
 
+test('spec 7.3 a string is accepted exactly if JSON.parse accepts it, however its escapes follow each other', () => {
+  const escapes = ['\\n', '\\"', '\\\\', '\\/', '\\b', '\\f', '\\r', '\\t', '\\u00e9', '\\u4e2d']
+  const wrong = ['\\', '\\x', '\\u00', '\\u00eg', '"', '\n', '\x00']
+  const plain = ['a', 'é', '漢', 'u', 'n', '0041', 'x'.repeat(15), 'y'.repeat(16)]
+  const piece = fc.oneof(
+    { weight: 20, arbitrary: fc.constantFrom(...escapes) },
+    { weight: 10, arbitrary: fc.constantFrom(...plain) },
+    { weight: 1, arbitrary: fc.constantFrom(...wrong) },
+  )
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 40 }), (parts) => {
+      const bytes = bytesOf(`{"k":"${parts.join('')}","z":1}`)
+      assert.equal(isTaken(bytes), isObjectText(bytes))
+    }),
+    { numRuns: runsUpTo(20_000), seed: 7, examples: [[Array(40).fill('\\\\')], [Array(40).fill('\\u4e2d')]] },
+  )
+})
+
 test('F-C35 reliability §3 more than 10,000 fields in one object are refused before they are all counted', () => {
   const object = (fields: number) => Buffer.from(`{${Array.from({ length: fields }, (_, i) => `"k${i}":0`).join(',')}}`)
   assert.equal(scanObject(object(10_000)).length, 10_000)
