@@ -21,12 +21,16 @@ export function argumentsOfObject(source: string): string {
 
 /**
  * Converts the arguments of a call from plain text to the JSON text of an object. A text that is an object stays
- * unchanged. Any other text is wrapped. An object that is deeper or larger than a request may be is wrapped too. In the
- * body, the arguments were only a string, so their depth and size were not checked there.
+ * unchanged, but half a surrogate pair becomes an escape (ruling T16). Any other text is wrapped. An object that is
+ * deeper or larger than a request may be is wrapped too. In the body, the arguments were only a string, so their depth
+ * and size were not checked there.
  */
 export function objectOfArguments(argumentsText: Text): string {
   const text = argumentsText.toString()
   const trimmed = text.trim()
   if (trimmed === '') return '{}'
-  return isJsonObject(trimmed) ? trimmed : `{${JSON.stringify(rawKey)}:${JSON.stringify(text)}}`
+  if (!isJsonObject(trimmed)) return `{${JSON.stringify(rawKey)}:${JSON.stringify(text)}}`
+  return trimmed.isWellFormed()
+    ? trimmed
+    : trimmed.replace(/\p{Surrogate}/gu, (half) => JSON.stringify(half).slice(1, -1))
 }

@@ -642,6 +642,12 @@ test('T16 lone surrogates, digits and key order survive in both directions', () 
   ok(text.includes('"text":"\\ud800"'))
   const fromMessages = `{"model":"m","max_tokens":9,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":${args}}]}]}`
   equal(translate('messages', 'chat', fromMessages).body.messages[0].tool_calls[0].function.arguments, args)
+  // In JSON, the text of arguments is a string, which may itself have the half as an escape.
+  for (const more of ['', 'y'.repeat(99)]) {
+    const half = String.raw`{"model":"m","input":[{"type":"function_call","call_id":"a","name":"f","arguments":"{\"s\":\"😀\ud83d\u00e9${more}\"}"}]}`
+    const { body } = translate('responses', 'messages', half)
+    equal(body.messages[1].content[0].input.s, `😀\ud83dé${more}`)
+  }
 })
 
 test('R-ARGS arguments that are not an object come back unchanged', () => {
