@@ -186,6 +186,20 @@ const cases: Case[] = [
     to: `{"model":"up","messages":[{"role":"developer","content":"x"}]}`,
   },
   {
+    rule: 'P1 developerRole false: developer is sent as system, and other items than messages stay',
+    wire: 'responses',
+    profile: { extends: 'llama-cpp' },
+    from: `{"model":"m","input":[{"role":"developer","content":"developer"},{"type":"message","content":"x","role":"developer"},{"type":"additional_tools","role":"developer","tools":[]}],"store":false}`,
+    to: `{"model":"up","input":[{"role":"system","content":"developer"},{"type":"message","content":"x","role":"system"},{"type":"additional_tools","role":"developer","tools":[]}],"store":false}`,
+  },
+  {
+    rule: 'P1 developerRole false: no item is edited in an input that is a text, or if it is left out',
+    wire: 'responses',
+    profile: { developerRole: false },
+    from: `{"model":"m","input":[${user},{"type":"reasoning","role":"developer","type":"message"}],"store":false}`,
+    to: `{"model":"up","input":[${user}],"store":false}`,
+  },
+  {
     rule: 'P5 user is passed on',
     wire: 'messages',
     from: `{"model":"m","max_tokens":5,"user":"u1","messages":[]}`,

@@ -1,5 +1,3 @@
-import type { Edit } from '../../bytes/json.ts'
-import { elementsOf } from '../../bytes/json-edit.ts'
 import type { Model } from '../../catalog/model.ts'
 import {
   type AdaptContext,
@@ -9,6 +7,7 @@ import {
   commonValues,
   droppedFields,
   type MemberValues,
+  renameDevelopers,
   sentFields,
   sentService,
   setCacheKey,
@@ -34,7 +33,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   if (body.value('store') === true && !values.has('store')) values.set('store', 'false')
   const choices = choicesOf(body)
   const outputTokensCap = setCap(body, model, values) * choices
-  const edits = model.profile.developerRole ? [] : renameDevelopers(body)
+  const edits = renameDevelopers(body, model, 'messages')
   if (stream && !model.profile.drops.has('stream_options')) {
     const wish = new Map([['include_usage', 'true']])
     if (!body.isObject('stream_options')) values.set('stream_options', '{"include_usage":true}')
@@ -102,20 +101,4 @@ function setCap(body: ClientBody, model: Model, values: MemberValues): number {
     } else if (tokens !== cap) values.set(field, String(cap))
   }
   return cap
-}
-
-/** Renames the role `developer` to `system`, for an upstream that does not know `developer`. */
-function renameDevelopers(body: ClientBody): Edit[] {
-  const { bytes } = body
-  if (!body.holdsString('developer')) return []
-  const edits: Edit[] = []
-  for (const message of elementsOf(bytes, body.member('messages')!)) {
-    if (bytes[message.start] !== 0x7b) continue
-    for (const member of body.membersAt(message)) {
-      if (member.key === 'role' && bytes.toString('utf8', member.start, member.end) === '"developer"') {
-        edits.push({ start: member.start, end: member.end, text: '"system"' })
-      }
-    }
-  }
-  return edits
 }

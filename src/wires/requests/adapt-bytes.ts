@@ -1,5 +1,5 @@
 import { type Edit, memberText, splice } from '../../bytes/json.ts'
-import { setMembers } from '../../bytes/json-edit.ts'
+import { elementsOf, setMembers } from '../../bytes/json-edit.ts'
 import type { JsonMember } from '../../bytes/scan.ts'
 import { freeTierWords, isPricedWord, type ServiceWords } from '../../catalog/base-service.ts'
 import { type CostField, costFieldNames, type Model } from '../../catalog/model.ts'
@@ -102,6 +102,21 @@ export function adaptBody(body: ClientBody, values: MemberValues, deeper: readon
 export function setInside(body: ClientBody, field: string, values: ReadonlyMap<string, string>): Edit[] {
   const places = body.members.filter((member) => member.key === field && body.bytes[member.start] === 0x7b)
   return places.flatMap((place) => setMembers(place, body.membersAt(place), values))
+}
+
+/** Renames the role `developer` of messages to `system`, for an upstream that does not know `developer`. */
+export function renameDevelopers(body: ClientBody, { profile }: Model, conversation: string): Edit[] {
+  if (profile.developerRole || !body.holdsString('developer') || !body.isArray(conversation)) return []
+  const edits: Edit[] = []
+  for (const message of elementsOf(body.bytes, body.member(conversation)!)) {
+    if (body.bytes[message.start] !== 0x7b) continue
+    const members = body.membersAt(message)
+    if (members.some((member) => member.key === 'type' && memberText(body.bytes, member) !== '"message"')) continue
+    for (const member of members)
+      if (member.key === 'role' && memberText(body.bytes, member) === '"developer"')
+        edits.push({ start: member.start, end: member.end, text: '"system"' })
+  }
+  return edits
 }
 
 /**

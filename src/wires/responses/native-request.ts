@@ -10,6 +10,7 @@ import {
   capTokens,
   commonValues,
   droppedFields,
+  renameDevelopers,
   sentFields,
   sentService,
   setCacheKey,
@@ -40,7 +41,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   const sent = sentFields(body, values)
   checkReach(body, model, (type) => type !== 'function' && type !== 'namespace', 'input')
   return {
-    body: adaptBody(body, values, edits),
+    body: adaptBody(body, values, [...edits, ...renameDevelopers(body, model, 'input')]),
     stream: body.value('stream') === true,
     isSelfContained: isSelfContained(body, hostedWords, hostedEndings),
     service: sentService(body, values),
