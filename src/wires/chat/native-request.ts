@@ -30,7 +30,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   const stream = body.value('stream') === true
   refuseAudio(body)
   // The gateway never lets a provider store a request (spec 1.7).
-  if (body.value('store') === true && !values.has('store')) values.set('store', 'false')
+  if (body.value('store') === true) values.set('store', 'false')
   const choices = choicesOf(body)
   const outputTokensCap = setCap(body, model, values) * choices
   const edits = renameDevelopers(body, model, 'messages')

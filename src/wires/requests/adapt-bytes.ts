@@ -73,7 +73,7 @@ const costFields: ReadonlyMap<string, readonly unknown[]> = new Map<CostField, r
  * the profile does not accept.
  */
 export function commonValues(body: ClientBody, model: Model, { nowMs }: Pick<AdaptContext, 'nowMs'>): MemberValues {
-  const values = new MemberValues()
+  const values = new MemberValues(model.profile.drops)
   if (model.upstreamModel !== model.id) values.set('model', JSON.stringify(model.upstreamModel))
   for (const { key } of body.members) {
     const free = costFields.get(key)
@@ -155,10 +155,21 @@ export function droppedFields(values: MemberValues, moved: readonly string[] = [
  * member.
  */
 export class MemberValues extends Map<string, string | undefined> {
+  readonly #drops: ReadonlySet<string>
   /** Removed members that would have chosen another model, provider, host or price (ruling Y13). */
   routed: Losses | undefined
   /** The names of the removed top-level members of `routed`, as the client wrote them. */
   routedKeys: Set<string> | undefined
+
+  /** @param drops the fields that the upstream rejects. They can be removed, but get no value */
+  constructor(drops: ReadonlySet<string>) {
+    super()
+    this.#drops = drops
+  }
+
+  override set(field: string, value: string | undefined): this {
+    return value !== undefined && this.#drops.has(field) ? this : super.set(field, value)
+  }
 }
 
 /**
