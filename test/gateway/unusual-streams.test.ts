@@ -2,7 +2,22 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
 import { frames } from '../support/native.ts'
-import { counts, delta, done, reason, text, usage } from '../translation/upstreams.ts'
+import {
+  added,
+  blockDelta,
+  blockStart,
+  counts,
+  created,
+  delta,
+  done,
+  events,
+  message,
+  messageStart,
+  reason,
+  text,
+  textDelta,
+  usage,
+} from '../translation/upstreams.ts'
 import { type Rig, type RigOptions, startRig } from './rig.ts'
 
 /* Streams of upstreams that are unusual but legal, through a whole delivery, for clients of every wire. */
@@ -60,4 +75,38 @@ test('U2 U3 an error object without a type fails a stream of every wire, in word
             assert.equal(rig.record.cause, 'upstream_error_event', what)
             assert.deepEqual([rig.debits.length, rig.client.isBegun], told === 0 ? [0, false] : [1, true], what)
           }
+})
+
+const busy = { message: 'busy', type: 'rate_limit_error', code: 'rate_limit_exceeded' }
+const beginnings: [wire: ClientWire, frames: string[]][] = [
+  ...[
+    { tool_calls: [] },
+    { annotations: [], refusal: null },
+    { name: 'assistant', audio_content: '' },
+    { function_call: {} },
+    { content: [] },
+    { reasoning_details: [] },
+  ].map((more): [ClientWire, string[]] => ['chat', [delta({ role: 'assistant', content: '', ...more })]]),
+  ...[
+    { type: 'text_delta', text: '' },
+    { type: 'thinking_delta', thinking: '' },
+  ].map(({ type, ...empty }): [ClientWire, string[]] => [
+    'messages',
+    [
+      messageStart(),
+      blockStart(0, { type: type.slice(0, -6), ...empty, ...(type === 'thinking_delta' && { signature: '' }) }),
+      blockDelta(0, { type, ...empty }),
+    ],
+  ]),
+  ['responses', [events(created, added(0, { ...message(0), content: [] }), textDelta(0, ''))]],
+]
+
+test('U1 C4 translation 4.1 a stream that begins with empty deltas has shown nothing: its status may change', async () => {
+  for (const [wire, begun] of beginnings)
+    for (const client of clientWireNames) {
+      const rig = await deliver(wire, client, `${begun.join('')}data: ${JSON.stringify({ error: busy })}\n\n`)
+      const what = `${client} of ${wire}: ${begun.at(-1)}`
+      assert.deepEqual([rig.client.isBegun, rig.debits.length], [false, 0], what)
+      assert.equal(rig.record.code, 'rate_limit_exceeded', what)
+    }
 })

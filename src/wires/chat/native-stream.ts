@@ -9,7 +9,7 @@ import { headValues, isBelieved, mintAnswerId, mintCallId, withoutTelling } from
 import { NativeStream } from '../answers/native-stream.ts'
 import { objectsOf, parseAnswer, stringOf, unreadable } from '../answers/read-answer.ts'
 import { type BegunCall, BegunCalls } from './begun-calls.ts'
-import { withPlainChoices } from './content.ts'
+import { formOf, withPlainChoices } from './content.ts'
 import { isBareError } from './decode-answer.ts'
 import { type FrameMould, isUnfinished, mouldOf } from './frame-mould.ts'
 import { completionForms } from './native-forms.ts'
@@ -327,12 +327,7 @@ export class ChatNativeStream extends NativeStream {
     if (choice === undefined) return
     this.#hasChoice = true
     if (isReason(choice['finish_reason'])) this.show()
-    const delta = asObject(choice['delta'])
-    if (delta === undefined) return
-    for (const [name, value] of Object.entries(delta)) {
-      if (name === 'role' || value === null || value === '') continue
-      this.show()
-    }
+    if (formOf(asObject(choice['delta']) ?? {}) !== 'empty') this.show()
   }
 
   #isBelieved(usage: Usage): boolean {

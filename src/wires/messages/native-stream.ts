@@ -8,6 +8,7 @@ import { JsonPatch } from '../answers/json-patch.ts'
 import { headValues, isBelieved, mintCallId, renameInUsage, withoutTelling } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
 import { keptSources, stringOf } from '../answers/read-answer.ts'
+import { readDelta } from './block-content.ts'
 import { BlockOrder } from './block-order.ts'
 import { envelope } from './envelope.ts'
 import { frameOf, messageForms } from './native-forms.ts'
@@ -100,7 +101,7 @@ export class MessagesNativeStream extends NativeStream {
       case 'content_block_start':
         return this.#startBlock(named, data, event)
       case 'content_block_delta':
-        return this.#shown(this.#blocks.delta(named, data, event, came))
+        return this.#showDelta(this.#blocks.delta(named, data, event, came), asObject(event['delta']) ?? {})
       case 'content_block_stop':
         this.enter('speaking')
         return this.#blocks.stop(named, data, event) ?? this.#shown(undefined)
@@ -142,6 +143,11 @@ export class MessagesNativeStream extends NativeStream {
     if (text === undefined) this.break('a block cannot be read')
     else if (text !== '') this.show()
     return text ?? ''
+  }
+
+  /** Like `#shown`, for a delta. A delta without content shows nothing yet. */
+  #showDelta(text: string | undefined, delta: JsonObject): string {
+    return text !== undefined && readDelta(delta)?.value === '' ? text : this.#shown(text)
   }
 
   #stop(frame: RawFrame, data: string, event: JsonObject): string {

@@ -46,6 +46,9 @@ const reasoningItem = /"type"\s*:\s*"reasoning"/
 /** Matches an event whose item is a message. */
 const messageItem = /"type"\s*:\s*"message"/
 
+/** Matches a delta without text, which shows nothing yet. */
+const emptyDelta = /"delta"\s*:\s*""/
+
 /** Events that show nothing yet. An error right after them is still an ordinary HTTP refusal. */
 const quiet = new Set([
   'response.output_item.added',
@@ -165,7 +168,7 @@ export class ResponsesNativeStream extends NativeStream {
     }
     if (name === this.#delta.name || name.endsWith('.delta')) {
       this.events++
-      this.show()
+      if (!this.hasShown && !emptyDelta.test(frame)) this.show()
       this.#lastFrame = frame
       if (!this.#unsaid.isEmpty) frame = named = this.#unsaid.say(named, (data) => this.parse(data))
       const isCounted = this.#isCounted(name)
