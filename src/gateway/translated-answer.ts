@@ -9,7 +9,7 @@ import { createFold } from '../inference/fold.ts'
 import { Meter, type Spoken, type Stage } from '../inference/meter.ts'
 import { noteAnswer, type Usage, type UsageReport } from '../inference/usage.ts'
 import { type ErrorFacts, faultOfFacts } from '../wires/answers/faults.ts'
-import type { Decoder } from '../wires/answers/read-answer.ts'
+import { type Decoder, isKeepAlive } from '../wires/answers/read-answer.ts'
 import type { RelayState, StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import type { AnswerHead, ClientHalf, Encoder, ModelHalf } from '../wires/wire.ts'
 
@@ -88,7 +88,7 @@ abstract class TranslatedAnswer {
   push(chunk: Uint8Array): string {
     let text = ''
     for (const frame of this.reader.push(chunk)) {
-      if (frame.data !== '') this.events++
+      if (frame.data !== '' && !isKeepAlive(frame)) this.events++
       text += this.show(this.decoder.push(frame))
     }
     return this.#blocks > blocksMax || this.meter.characters() > charactersMax ? text + this.giveUp() : text

@@ -73,6 +73,13 @@ test('F-U15 comments and empty events of a translated stream do not count as pro
     relay.push(Buffer.from(`: ping\n\n${text('a')}: ping\n\n${text('b')}`))
     assert.equal(relay.events, 2)
   }
+  const keepAlives = ['ping', 'keepalive'].map((type) => `data: {"type": "${type}", "sequence_number": 4}\n\n`)
+  for (const frame of keepAlives.flatMap((one) => [one, `event: ${one.split('"')[3]}\n${one}`]))
+    for (const wire of ['messages', 'responses'] as const)
+      for (const relay of [openStream('chat', wire, {}), openWhole('chat', wire, {})]) {
+        relay.push(Buffer.from(frame.repeat(3)))
+        assert.equal(relay.events, 0, frame)
+      }
 })
 
 test('translation 4.1 an empty block does not open a translated stream: the status may still change', () => {

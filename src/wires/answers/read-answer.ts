@@ -39,6 +39,13 @@ function readFrame(
   return object
 }
 
+/** Whether a frame with data only shows that the upstream is alive, which is no progress (faults F-U15). */
+export function isKeepAlive({ event, data }: SseFrame): boolean {
+  return event === 'ping' || event === 'keepalive' || (data.length < 128 && keepAlive.test(data))
+}
+
+const keepAlive = /^\s*\{\s*"type"\s*:\s*"(?:ping|keepalive)"/
+
 /** Parses a whole JSON answer; undefined if it is not an object. */
 export function parseAnswer(bodyText: string): Record<string, unknown> | undefined {
   try {
