@@ -96,7 +96,9 @@ abstract class TranslatedAnswer {
 
   end(): string {
     let text = ''
-    for (const frame of this.reader.end()) text += this.show(this.decoder.push(frame))
+    // A stream that ends inside an event has broken off there. It may be complete without that event (ruling T19).
+    for (const frame of this.reader.end())
+      if (frame !== cutFrame || !this.decoder.isEnough) text += this.show(this.decoder.push(frame))
     return text + this.show(this.decoder.end())
   }
 

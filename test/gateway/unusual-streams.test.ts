@@ -110,3 +110,20 @@ test('U1 C4 translation 4.1 a stream that begins with empty deltas has shown not
       assert.equal(rig.record.code, 'rate_limit_exceeded', what)
     }
 })
+
+test('T19 a stream that ends inside an event is complete if a finish reason came before that event', async () => {
+  const chat = text('Hi') + reason('stop')
+  const rows: [wire: ClientWire, script: string, isWhole: boolean][] = [
+    ['chat', `${chat}data: {"choices":[],"usa`, true],
+    ['chat', `${text('Hi')}data: {"choices":[],"usa`, false],
+    ['messages', `${frames.messages.slice(0, -1).join('')}event: message_stop\ndata: {"type":"mess`, true],
+    ['messages', `${frames.messages.slice(0, -2).join('')}event: message_delta\ndata: {"type":"mess`, false],
+    ['responses', `${frames.responses.slice(0, -1).join('')}event: response.completed\ndata: {"type":"resp`, false],
+  ]
+  for (const [wire, script, isWhole] of rows)
+    for (const client of clientWireNames)
+      for (const stream of [true, false]) {
+        const { record } = await deliver(wire, client, script, { stream })
+        assert.equal(record.outcome === 'ok', isWhole, `${client} of ${wire}: ${record.outcome}`)
+      }
+})
