@@ -14,9 +14,11 @@ import {
   message,
   messageStart,
   reason,
+  terminal,
   text,
   textDelta,
   usage,
+  wholeMessage,
 } from '../translation/upstreams.ts'
 import { type Rig, type RigOptions, startRig } from './rig.ts'
 
@@ -126,4 +128,24 @@ test('T19 a stream that ends inside an event is complete if a finish reason came
         const { record } = await deliver(wire, client, script, { stream })
         assert.equal(record.outcome === 'ok', isWhole, `${client} of ${wire}: ${record.outcome}`)
       }
+})
+
+test('I10 a last event of a responses stream whose response has failed is no end, whatever its name', async () => {
+  const error = { code: 'server_error', message: 'x' }
+  const responses = [
+    { status: 'failed', error },
+    { status: 'failed' },
+    { status: 'cancelled' },
+    { status: 'completed', error },
+  ]
+  for (const { status, ...rest } of responses)
+    for (const name of ['completed', 'incomplete'])
+      for (const client of clientWireNames)
+        for (const stream of [true, false]) {
+          const { type: _, ...last } = terminal(status, [], { error: null, ...rest })
+          const script = events(created, ...wholeMessage(0, 'Hi'), { type: `response.${name}`, ...last })
+          const { record, client: seen } = await deliver('responses', client, script, { stream })
+          assert.equal(record.code, 'upstream_error', `${client} of ${status} in ${name}`)
+          assert.doesNotMatch(seen.text, /message_stop|\[DONE\]|response\.(?:completed|incomplete)/)
+        }
 })

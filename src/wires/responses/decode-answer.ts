@@ -16,7 +16,7 @@ import {
 } from '../answers/read-answer.ts'
 import { type IncomingItem, IncomingItems, type ItemKind } from './incoming-items.ts'
 import { ItemTeller } from './item-teller.ts'
-import { decodeIncomplete } from './stop-reasons.ts'
+import { decodeIncomplete, hasFailed } from './stop-reasons.ts'
 import { decodeUsage } from './usage.ts'
 
 /**
@@ -89,10 +89,13 @@ export class ResponsesDecoder extends AnswerDecoder {
         return this.#markReasoning(object, false)
       case 'response.completed':
       case 'response.incomplete':
-        return this.#finish(type.slice('response.'.length), asObject(object['response']) ?? {})
       case 'response.failed':
-      case 'response.cancelled':
-        return this.#fail(asObject(object['response'])?.['error'], asObject(object['response'])?.['usage'])
+      case 'response.cancelled': {
+        const response = asObject(object['response']) ?? {}
+        const status = type.slice('response.'.length)
+        if (hasFailed(response, status)) return this.#fail(response['error'], response['usage'])
+        return this.#finish(status, response)
+      }
       case 'error':
         return this.#fail(asObject(object['error']) ?? object, undefined)
       default:

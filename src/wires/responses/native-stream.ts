@@ -30,6 +30,7 @@ import { calledBy, partBreak, producedTexts, responseValues, wantedUsage } from 
 import { failedCode } from './output-item.ts'
 import { callEnd, clientCall, inputDelta, mayLack, SaidCalls } from './said-calls.ts'
 import { lastSealed } from './sealing.ts'
+import { hasFailed } from './stop-reasons.ts'
 import { decodeUsage, encodeUsage } from './usage.ts'
 
 /** Events about the state of the whole response. The next two sets have the events that end a response. */
@@ -297,6 +298,10 @@ export class ResponsesNativeStream extends NativeStream {
     const response = asObject(patch?.value['response'])
     if (patch === undefined || response === undefined) {
       this.break('a terminal event without a response')
+      return ''
+    }
+    if (hasFailed(response)) {
+      this.#takeFailure(frame)
       return ''
     }
     if (!this.#unsaid.isEmpty && objectsOf(response['output']).length === 0) this.break('content that only a start has')

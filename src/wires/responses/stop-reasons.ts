@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../bytes/json.ts'
 import type { StopReason } from '../../inference/answer.ts'
 
 /** The meanings of `incomplete_details.reason`. A missing or unlisted reason means the output cap (translation 3.1). */
@@ -26,4 +27,13 @@ export function decodeIncomplete(raw: unknown): StopReason {
 export function encodeIncomplete(reason: StopReason): { reason: string } | null {
   const word = encoded[reason]
   return word === null ? null : { reason: word }
+}
+
+/**
+ * Whether the last event of a stream reports a failure. Its name and its response may contradict each other; then the
+ * answer has failed too (I10).
+ * @param name the status that the event's name means
+ */
+export function hasFailed({ status, error }: JsonObject, name?: string): boolean {
+  return Boolean(error) || [status, name].some((one) => one === 'failed' || one === 'cancelled')
 }
