@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
-import { frames } from '../support/native.ts'
+import { answers, frames } from '../support/native.ts'
 import {
   added,
   blockDelta,
@@ -148,4 +148,25 @@ test('I10 a last event of a responses stream whose response has failed is no end
           assert.equal(record.code, 'upstream_error', `${client} of ${status} in ${name}`)
           assert.doesNotMatch(seen.text, /message_stop|\[DONE\]|response\.(?:completed|incomplete)/)
         }
+})
+
+test('Y5 an empty value in `error` is no error, in whole answers and in streams', async () => {
+  const script = text('Hi') + reason('stop') + done
+  for (const error of ['""', 'false', '0', 'null'])
+    for (const client of clientWireNames) {
+      for (const chunks of [
+        script.replaceAll('"choices"', `"error":${error},"choices"`),
+        script.replaceAll('"delta"', `"error":${error},"delta"`),
+      ])
+        assert.equal((await deliver('chat', client, chunks)).record.outcome, 'ok', `${client} of chat: ${chunks}`)
+      for (const wire of clientWireNames) {
+        const rig = startRig({ wire, client })
+        const { listener } = rig.sent[0]!
+        listener.onHead(200, 'application/json', new Map())
+        listener.onData(Buffer.from(JSON.stringify(answers[wire]).replace('{', `{"error":${error},`)))
+        listener.onEnd()
+        await rig.turn()
+        assert.equal(rig.record.outcome, 'ok', `${client} of ${wire}: ${error}`)
+      }
+    }
 })

@@ -270,7 +270,7 @@ function wordsOfChecks(list: unknown): string | undefined {
 export function readErrorBody(body: Buffer): Fault | undefined {
   try {
     const error = asErrorObject(parseUpstreamJson(body))?.['error']
-    return error == null ? undefined : faultOfError(error)
+    return error ? faultOfError(error) : undefined
   } catch {
     return undefined
   }

@@ -125,7 +125,7 @@ export function openAnswer(body: Buffer): { state: 'open'; patch: JsonPatch } | 
     return { state: 'failed', fault: brokenFault('the answer is not a JSON object') }
   }
   const error = patch.value['error']
-  return error == null ? { state: 'open', patch } : { state: 'failed', fault: faultOfError(error) }
+  return error ? { state: 'failed', fault: faultOfError(error) } : { state: 'open', patch }
 }
 
 /**

@@ -212,9 +212,9 @@ export class ChatNativeStream extends NativeStream {
     if (rewritten !== undefined) return this.#takeChunk(withData(frame, rewritten), rewritten, false)
     const chunk = patch.value
     const choices: unknown[] = Array.isArray(chunk['choices']) ? chunk['choices'] : []
-    const wrapped = chunk['error'] ?? asObject(choices[0])?.['error']
-    const error = wrapped ?? (isBareError(chunk, eventOf(frame)) ? chunk : undefined)
-    if (error != null) {
+    const wrapped = chunk['error'] || asObject(choices[0])?.['error']
+    const error = wrapped || (isBareError(chunk, eventOf(frame)) && chunk)
+    if (error) {
       this.fail(faultOfError(error))
       return ''
     }

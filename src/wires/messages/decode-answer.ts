@@ -26,8 +26,7 @@ export class MessagesDecoder extends AnswerDecoder {
   }
 
   protected readWhole(body: JsonObject, text: string) {
-    if (body['type'] === 'error' || asObject(body['error']))
-      return this.narrator.fail(faultOfError(body['error'] ?? body))
+    if (body['type'] === 'error' || body['error']) return this.narrator.fail(faultOfError(body['error'] ?? body))
     if (body['content'] == null) return this.narrator.fail(unreadable())
     this.narrator.start()
     this.#content(
@@ -68,7 +67,7 @@ export class MessagesDecoder extends AnswerDecoder {
         return this.narrator.fail(faultOfError(object['error'] ?? object))
       default:
         // Some proxies send an error object of the chat wire, without a type.
-        if (object['error'] != null) return this.narrator.fail(faultOfError(object['error']))
+        if (object['error']) return this.narrator.fail(faultOfError(object['error']))
         return this.narrator.alive()
     }
   }

@@ -113,7 +113,7 @@ export class MessagesNativeStream extends NativeStream {
         this.fail(faultOfError(event['error'] ?? event))
         return ''
       default:
-        if (event['error'] != null) this.fail(faultOfError(event['error']))
+        if (event['error']) this.fail(faultOfError(event['error']))
         return this.fault ? '' : named
     }
   }

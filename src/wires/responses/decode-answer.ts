@@ -100,7 +100,7 @@ export class ResponsesDecoder extends AnswerDecoder {
         return this.#fail(asObject(object['error']) ?? object, undefined)
       default:
         // Some proxies send an error object of the chat wire, without a type.
-        if (object['type'] === undefined && object['error'] != null) return this.#fail(object['error'], undefined)
+        if (object['type'] === undefined && object['error']) return this.#fail(object['error'], undefined)
         return this.narrator.alive()
     }
   }

@@ -347,5 +347,5 @@ function typeOf(data: string): string | undefined {
   const [, first] = /^\s*\{\s*"type"\s*:\s*"([a-z_.]+)"/.exec(data) ?? []
   if (first) return first
   const event = parseAnswer(decodeUtf8(data))
-  return event && (stringOf(event['type']) ?? (event['error'] == null ? '' : 'error'))
+  return event && (stringOf(event['type']) ?? (event['error'] ? 'error' : ''))
 }
