@@ -34,12 +34,15 @@ export async function* formatCsvTable<Row extends Readonly<Record<string, string
   amounts: readonly (keyof Row & string)[],
   rows: AsyncIterable<Row> | Iterable<Row>,
 ): AsyncIterable<string> {
-  yield formatCsvRow(columns.map((value) => ({ value, isNumber: false })))
-  for await (const row of rows)
-    yield formatCsvRow(
-      columns.map((name) => ({
-        value: row[name] ?? null,
-        isNumber: typeof row[name] === 'number' || amounts.includes(name),
-      })),
-    )
+  // The first row is read before anything is sent, so that an error of the reading can still be reported.
+  let head = formatCsvRow(columns.map((value) => ({ value, isNumber: false })))
+  for await (const row of rows) {
+    const cells = columns.map((name) => ({
+      value: row[name] ?? null,
+      isNumber: typeof row[name] === 'number' || amounts.includes(name),
+    }))
+    yield head + formatCsvRow(cells)
+    head = ''
+  }
+  if (head !== '') yield head
 }

@@ -183,7 +183,7 @@ export const ledgerOperations = [
     kind: 'list',
     input: z.strictObject({ ...filterFields, ...field.paging }),
     output: lineShape,
-    problems: ['cursor_invalid'],
+    problems: ['cursor_invalid', 'conflict'],
     text: 'list the newest entries of the ledger',
     cli: [{ command: 'ledger list', ...filterFlags, rows: 50 }],
     async *csv(context, input) {

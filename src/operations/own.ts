@@ -172,7 +172,7 @@ function readingsOf({ group, http, role, whose, find, person, groupings }: Audie
       role,
       input: z.strictObject({ request: requestId }),
       output: ownExplanation,
-      problems: ['not_found', 'store_unavailable'],
+      problems: ['not_found', ...(role === 'lead' ? (['conflict'] as const) : []), 'store_unavailable'],
       text: `explain the answer to a request of ${role === 'lead' ? 'any person of the account' : whose}: usage, credits, the reason for a refusal, and what to do about it`,
       asks: 'server',
       async run(context, { request }) {

@@ -74,6 +74,7 @@ export const statementOperations = [
     role: 'owner',
     input: z.strictObject({ month: field.month.optional().describe('a calendar month; default: the current one') }),
     output: ownShape,
+    problems: ['conflict'],
     text: 'show what the owner used in a month with all their keys and sessions, by day and model',
     atOnce: 2,
     run: async (context, { month }) => ({ body: await readOwn(context, month) }),

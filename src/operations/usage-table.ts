@@ -75,6 +75,7 @@ export const usageTable = operation({
   role: 'reader',
   input,
   output: usageRowShape,
+  problems: ['conflict'],
   media: [jsonLines, 'text/csv'],
   text: 'list what was used and what it cost: all rows, and the total at the end',
   atOnce: 2,
