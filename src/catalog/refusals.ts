@@ -49,6 +49,8 @@ export const refusals = {
     // claude-code#24690 (2026-02-10): whether a request is refused depends on its prompt
     partly(byText('key', [400], /^This credential is only authorized for use with Claude Code\b/)),
     ...byCode('spent', 'enforced_spend_limit_reached'), // 429
+    // Wei-Shaw/sub2api#572 (2026-02-13), router-for-me/CLIProxyAPI#2464 (2026-04-01): shorter prompts are served
+    partly(byText('busy', [429], /^Extra usage is required for long context requests\.$/)),
   ],
   // https://developers.openai.com/api/docs/guides/error-codes: status 429, type `insufficient_quota`
   openai: [

@@ -92,6 +92,11 @@ export const samples: readonly Sample[] = [
     status: 429,
     error: { type: 'rate_limit_error', message: 'Refused.', details: { error_code: 'enforced_spend_limit_reached' } },
   }),
+  anthropic('busy', 'Extra usage is required for long context requests.', {
+    status: 429,
+    error: { type: 'rate_limit_error', message: 'Extra usage is required for long context requests.' },
+    isPartial: true,
+  }),
   anthropic('denied', 'This organization has been disabled.'),
   anthropic(
     'key',
