@@ -67,7 +67,7 @@ function isWithin(range: string, host: string, family: 'ipv4' | 'ipv6'): boolean
 export function proxyMistake(value: string): string | undefined {
   const url = URL.parse(parseProxy(value))
   const isProxy = url !== null && /^https?:$/.test(url.protocol) && url.hostname !== ''
-  if (isProxy && /^\/?$/.test(url.pathname) && !/[?#]/.test(value) && isDecodable(url.username + url.password))
+  if (isProxy && /^\/?$/.test(url.pathname) && !/[?#]/.test(value) && isDecodable(`${url.username}:${url.password}`))
     return undefined
   return 'must be http://host:port or https://host:port, with user:password@ before the host where the proxy wants them'
 }

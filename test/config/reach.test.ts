@@ -164,6 +164,7 @@ const mistakes: [name: string, upstream: Record<string, unknown>, message: RegEx
   ['a proxy of another kind', { proxy: 'socks5://p:1' }, /up\.proxy must be http:\/\/host:port or https:/],
   ['a proxy with a path', { proxy: 'http://p:1/x' }, /up\.proxy must be/],
   ['a proxy with a bare percent', { proxy: 'http://u:hidden%@p:1' }, /up\.proxy must be/],
+  ['a proxy whose user ends in a part of an escape', { proxy: 'http://u%4:1hidden@p:1' }, /up\.proxy must be/],
   [
     'a certificate that is none',
     {},
