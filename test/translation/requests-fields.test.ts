@@ -134,6 +134,30 @@ function isQuiet(wire: ClientWire, field: string, target: ClientWire): boolean {
   return wire === 'responses' && field === 'include' && target === 'chat'
 }
 
+/** The fields with a single value, by the wires' pages, with a value of a wrong type. */
+const wrongValues: Record<ClientWire, Record<string, unknown>> = {
+  messages: { temperature: '1', top_p: '1', top_k: '1', speed: 1 },
+  chat: {
+    temperature: '1',
+    top_p: '1',
+    frequency_penalty: '1',
+    presence_penalty: '1',
+    seed: '1',
+    verbosity: 1,
+    service_tier: 1,
+  },
+  responses: { temperature: '1', top_p: '1', text: { verbosity: 1 }, service_tier: 1 },
+}
+
+for (const wire of clientWireNames)
+  for (const [field, value] of Object.entries(wrongValues[wire]))
+    for (const target of clientWireNames.filter((name) => name !== wire))
+      test(`T9 ${wire}→${target} the field ${field} with a value of another type is 400`, () => {
+        const error = refusalOf(wire, target, { ...smallest[wire], [field]: value }, { profile })
+        deepEqual([error.status, error.param], [400, field])
+        translate(wire, target, { ...smallest[wire], [field]: null }, { profile })
+      })
+
 test('T9 an unknown field is counted without its name', () => {
   const { encoded } = translate('chat', 'messages', { ...smallest.chat, my_secret_field: 1 })
   deepEqual(encoded.losses, [{ field: '(unknown)', what: 'dropped', why: 'not a field of this wire' }])
