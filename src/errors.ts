@@ -65,9 +65,11 @@ export type LimitReason =
   | 'counter'
   | 'failed_auth'
 
+/** Why a request was refused, for metrics: it separates several reasons for the same code. It is not sent to clients. */
+export type RefusalReason = LimitReason | 'ledger' | 'store' | 'session' | 'shutdown'
+
 export type ErrorDetail = {
-  /** A fixed word for metrics, which separates several reasons for the same code. It is not sent to clients. */
-  reason?: string
+  reason?: RefusalReason
   /** The field at the top level of the body, or the header, that caused the error (spec 7.3). */
   param?: string
   /** Overrides the status that belongs to the code: for a model's 404 or 422, or for malformed HTTP (ruling R11). */
@@ -87,7 +89,7 @@ export class GatewayError extends Error {
   readonly param: string | null
   readonly retryAfterSeconds: number | undefined
   readonly shouldRetry: boolean
-  readonly reason: string | undefined
+  readonly reason: RefusalReason | undefined
   readonly details: ErrorDetail['details']
 
   constructor(code: ErrorCode, message: string, detail: ErrorDetail = {}) {

@@ -2,6 +2,7 @@ import type { LiveBounds } from '../accounts/account.ts'
 import type { RequestOutcome } from '../accounts/ledger.ts'
 import type { Prices } from '../catalog/model.ts'
 import type { ClientWire, ModelWire } from '../catalog/wire-names.ts'
+import type { RefusalReason } from '../errors.ts'
 import type { StopReason as FinishReason } from '../inference/answer.ts'
 import type { Loss } from '../inference/request.ts'
 import type { Calls, Usage, UsageSource } from '../inference/usage.ts'
@@ -107,8 +108,8 @@ export type CallRecord = {
   status?: number
   /** The code of the error that the client got. If a stream had started, the code of the fault that ended it. */
   code?: string
-  /** The reason, as one of our fixed words (`ErrorDetail`). Set if the error code alone does not show the reason. */
-  reason?: string
+  /** The reason, as one of our fixed words. Set if the error code alone does not show the reason. */
+  reason?: RefusalReason
   /** The message and the field of the error that the client got. Neither of them is ever logged. */
   message?: string
   param?: string | null
