@@ -712,9 +712,10 @@ test('T13 calls without results and results without calls are passed on unchange
 
 test('R-PRE trailing assistant text is trimmed for messages, and marked if the wire has a flag for it', () => {
   const messages = [user, { role: 'assistant', content: 'So \n' }]
-  deepEqual(translate('chat', 'messages', chatAsk({ messages })).body.messages[1].content, [
-    { type: 'text', text: 'So' },
-  ])
+  for (const said of [messages[1]!, { role: 'assistant', refusal: 'So \n' }])
+    deepEqual(translate('chat', 'messages', chatAsk({ messages: [user, said] })).body.messages[1].content, [
+      { type: 'text', text: 'So' },
+    ])
   const flagged = translate('messages', 'chat', messagesAsk({ messages }), { profile: { prefill: 'flag:prefix' } }).body
   deepEqual(flagged.messages[1], { role: 'assistant', content: 'So \n', prefix: true })
 })

@@ -125,7 +125,7 @@ function endWithUser(turns: Turn[], prepared: Prepared, profile: Profile): Turn[
 function trimPrefill(turns: Turn[]): Turn[] {
   const last = turns.at(-1)
   const part = last?.by === 'model' ? last.parts.at(-1) : undefined
-  if (last?.by !== 'model' || part?.type !== 'text') return turns
+  if (last?.by !== 'model' || (part?.type !== 'text' && part?.type !== 'refusal')) return turns
   const text = part.text.toString().trimEnd()
   const parts: ModelPart[] = [...last.parts.slice(0, -1), ...(text ? [{ ...part, text }] : [])]
   return parts.length > 0 ? [...turns.slice(0, -1), { ...last, parts }] : turns.slice(0, -1)
