@@ -174,6 +174,22 @@ export function asObject(value: unknown): Record<string, unknown> | undefined {
     : undefined
 }
 
+/** Makes a number that JSON writes with exactly these digits. TypeScript has no types for `JSON.rawJSON` yet. */
+const { rawJSON: rawJson } = JSON as typeof JSON & { rawJSON(text: string): unknown }
+
+const longNumber = /\d{16}/
+
+/**
+ * Parses JSON that will be written again. A number whose digits would change becomes an object that is written with the
+ * digits of the text (ruling T16).
+ */
+export function parseExactly(text: string): unknown {
+  if (!longNumber.test(text)) return JSON.parse(text)
+  const read = (_: string, value: unknown, { source = '' }: { source?: string } = {}) =>
+    typeof value === 'number' && longNumber.test(source) && String(value) !== source ? rawJson(source) : value
+  return JSON.parse(text, read as (key: string, value: unknown) => unknown)
+}
+
 /** Parses a text. Returns undefined unless the text is a JSON object. */
 export function parseObject(text: string): Record<string, unknown> | undefined {
   try {

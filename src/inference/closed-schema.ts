@@ -1,4 +1,4 @@
-import { asObject, type RawJson } from '../bytes/json.ts'
+import { asObject, parseExactly, type RawJson } from '../bytes/json.ts'
 import { innerSchemas, readStep, type Schema, targetOf } from './schema.ts'
 
 /*
@@ -24,7 +24,7 @@ const choiceKeys = ['anyOf', 'oneOf', 'allOf'] as const
  * and no recursive schemas
  */
 export function closeSchema(raw: RawJson): RawJson | undefined {
-  const root = asObject(JSON.parse(raw.source))
+  const root = asObject(parseExactly(raw.source))
   if (root === undefined || refersToItself(root)) return undefined
   let isChanged = false
   const waiting: unknown[] = [root]

@@ -1,4 +1,4 @@
-import { asObject, type RawJson } from '../bytes/json.ts'
+import { asObject, parseExactly, type RawJson } from '../bytes/json.ts'
 import { JsonSource } from '../bytes/json-source.ts'
 
 /*
@@ -98,7 +98,7 @@ export function withObjectType(raw: RawJson): RawJson {
  */
 export function withoutRootBranches(raw: RawJson): RawJson | undefined {
   if (!raw.source.includes(branchEnd) || !branchWord.test(raw.source)) return undefined
-  const schema = asObject(JSON.parse(raw.source)) ?? {}
+  const schema = asObject(parseExactly(raw.source)) ?? {}
   if (!branchKeys.some((key) => Object.hasOwn(schema, key))) return undefined
   const targets = new Map<string, Schema | undefined>()
   const branchesOf = (key: (typeof branchKeys)[number]) => (Array.isArray(schema[key]) ? schema[key] : [])
@@ -136,7 +136,6 @@ export function withoutRootBranches(raw: RawJson): RawJson | undefined {
   return { source: JSON.stringify(merged) }
 }
 
-const longNumber = /\d{16}/
 const beginsWithProperties = /^\{\s*"type"\s*:\s*"object"\s*,\s*"properties"\s*:/
 
 /**
@@ -146,9 +145,7 @@ const beginsWithProperties = /^\{\s*"type"\s*:\s*"object"\s*,\s*"properties"\s*:
  */
 export function spellOut(raw: RawJson): RawJson {
   if (beginsWithProperties.test(raw.source) && !raw.source.includes('"array"')) return raw
-  // Rewriting would change long numbers, so such a schema stays as it is (ruling T16).
-  if (longNumber.test(raw.source)) return raw
-  const root = asObject(JSON.parse(raw.source)) ?? {}
+  const root = asObject(parseExactly(raw.source)) ?? {}
   let isChanged = false
   if (root['properties'] === undefined && root['$ref'] === undefined) {
     root['properties'] = {}

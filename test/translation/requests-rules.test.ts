@@ -763,11 +763,24 @@ test('R-SCHEMA T16 a provider that requires explicit schemas gets omitted parts 
         properties: {},
       })
     }
-  // What cannot be written again as it was stays as it was; and however long a list is, it is walked.
-  const exact = '{"type":"object","properties":{"id":{"enum":[9007199254740993]},"a":{"type":"array"}}}'
-  const body = `{"model":"m","max_tokens":9,"messages":[],"tools":[{"name":"f","input_schema":${exact}}]}`
-  const kept = translate('messages', 'chat', body, { profile: 'openai' })
-  ok(kept.encoded.body.includes(exact))
+  // Numbers keep their digits in a schema that is written again; and however long a list is, it is walked.
+  const exact = (more = '') =>
+    `{"type":"object","properties":{"id":{"enum":[9007199254740993,0.10,9007199254740991]},"a":{"type":"array"${more}}}}`
+  const body = (schema: string) =>
+    `{"model":"m","max_tokens":9,"messages":[],"tools":[{"name":"f","input_schema":${schema}}]}`
+  const kept = translate('messages', 'chat', body(exact()), { profile: 'openai' })
+  ok(kept.text.includes(exact(',"items":{}').replace('0.10', '0.1')), kept.text)
+  const branch = '{"anyOf":[{"type":"object","properties":{"a":{"const":12345678901234567890}}}]}'
+  ok(
+    translate('messages', 'chat', body(branch), { profile: 'openai' }).text.includes(
+      '{"a":{"const":12345678901234567890}}',
+    ),
+  )
+  const format = `{"type":"json_schema","json_schema":{"name":"n","schema":{"type":"object","properties":{"a":{"type":"integer","maximum":9223372036854775807}}}}}`
+  const closed = translate('chat', 'messages', `{"model":"m","messages":[],"response_format":${format}}`, {
+    profile: 'anthropic',
+  }).body.output_config.format.schema
+  equal(closed.properties.a.description, '{"maximum":9223372036854775807}')
   const wide = { type: 'object', properties: { a: { oneOf: Array.from({ length: 130_000 }, () => 1) } } }
   deepEqual(sent('chat', { ...wide, $defs: { list: { type: 'array' } } }, 'openai')[0], {
     ...wide,
