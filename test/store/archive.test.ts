@@ -651,6 +651,29 @@ onEachStore((engine) => {
 })
 
 onEachStore((engine) => {
+  test('issue 48 C15 corrected entries of two months are detached with the second, if the first has no others', async () => {
+    const store = await engine.open({ atMs: januaryMs, zone })
+    await store.adoptReporting(reporting)
+    const { id } = await store.createAccount('busy', 50_000_000n)
+    const [february, march, aheadMs] = [Date.UTC(2026, 1, 20), Date.UTC(2026, 2, 5), 200 * day]
+    for (const ms of [february, march]) {
+      await store.turn(ms + aheadMs)
+      if (ms === february) await store.confirmClock()
+      await store.postDebits([{ ...createDebitRow(`req_${ms}`, id), createdMs: ms + aheadMs }])
+    }
+    await store.turn(march)
+    await store.correctAhead(march)
+    await store.postDebits([{ ...createDebitRow('req_last', id), createdMs: march }])
+    await store.turn(Date.UTC(2026, 3, 15))
+    await foldAll(store)
+    await detachMonth(store.archives, wishes('2026-01'))
+    await assert.rejects(detachMonth(store.archives, wishes('2026-02')), /2026-02 has no entries that can be archived/)
+    assert.equal((await detachMonth(store.archives, wishes('2026-03'))).entries, 3)
+    assert.deepEqual(await store.verify(verifyOptions), [])
+    for (const month of ['2026-03', '2026-01']) await attachMonth(store.archives, wishes(month))
+    assert.deepEqual(await store.verify(verifyOptions), [])
+  })
+
   test('issue 48 an entry that stayed is detached with a later month, and then counts as away', async () => {
     const store = await engine.open({ atMs: januaryMs, zone })
     await store.adoptReporting(reporting)

@@ -73,7 +73,8 @@ export function* planArchive(
     const grant = row['grant_seq'] === null ? Number.POSITIVE_INFINITY : number('grant_seq')
     const most = Math.min(number('seq'), grant) - 1
     const sealed = number('sealed')
-    if (Math.min(number('first_in') - 1, most) >= number('first_open'))
+    const olderSeq = Math.min(number('first_in') - 1, most)
+    if (olderSeq >= number('first_open') && (yield* wholeGroups(dialect, accountId, olderSeq)) >= number('first_open'))
       plan.olderMs = Math.min(plan.olderMs ?? Number.POSITIVE_INFINITY, number('open_ms'))
     const fromSeq = isAll ? sealed + 1 : Math.max(sealed + 1, number('first_in'))
     const toSeq = yield* wholeGroups(dialect, accountId, Math.min(number('first_after') - 1, most))
