@@ -18,18 +18,18 @@ type FreeUse = { dayNanos: bigint; weekNanos: bigint; monthNanos: bigint }
 const groups = { day: 'daily', week: 'weekly', month: 'monthly' } as const
 
 export function tellCapped({ limitNanos, spentNanos, per, resetsMs }: CappedUse, currency: string) {
-  const percent = shareOf({ limitNanos, spentNanos }) * 100
+  const percent = percentOf({ limitNanos, spentNanos })
   return {
     extra_usage: {
       ...{ is_enabled: true, monthly_limit: cents(limitNanos), used_credits: cents(spentNanos) },
-      ...{ utilization: Math.min(100, Math.floor(percent)), currency },
+      ...{ utilization: percent, currency },
     },
     limits: [
       {
         kind: 'spend',
         // If a limit never renews, clients show neither a period nor a reset.
         group: per === undefined ? 'credit' : groups[per],
-        percent: Math.min(100, Math.floor(percent)),
+        percent,
         resets_at: resetsMs === undefined ? null : new Date(resetsMs).toISOString(),
         severity: 'normal',
         is_active: true,
@@ -57,6 +57,7 @@ function cents(nanos: bigint): number {
   return Math.max(0, Number((nanos + 5_000_000n) / 10_000_000n))
 }
 
-function shareOf({ limitNanos, spentNanos }: Pick<CappedUse, 'limitNanos' | 'spentNanos'>): number {
-  return limitNanos === 0n ? 1 : Number((spentNanos * 10_000n) / limitNanos) / 10_000
+/** Returns the spent part of a limit in whole per cent, from 0 to 100. */
+function percentOf({ limitNanos, spentNanos }: Pick<CappedUse, 'limitNanos' | 'spentNanos'>): number {
+  return limitNanos <= 0n ? 100 : Math.min(100, Math.max(0, Number((spentNanos * 100n) / limitNanos)))
 }

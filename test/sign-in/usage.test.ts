@@ -142,7 +142,10 @@ test('Y19 a budget is returned in the form of the vendor, whatever its period an
     ['daily', 'weekly', 'credit', 100, null],
   )
   assert.equal(tellCapped({ ...use(0n, 0n), per: 'day', resetsMs }, 'EUR').limits[0]?.percent, 100)
-  assert.equal(tellCapped({ ...use(5n, -1n), per: 'day', resetsMs }, 'EUR').extra_usage.used_credits, 0)
+  for (const percent of [28n, 29n, 57n, 58n])
+    assert.equal(tellCapped({ ...use(100n, percent), per: 'day', resetsMs }, 'EUR').limits[0]?.percent, Number(percent))
+  const { extra_usage: refunded, limits } = tellCapped({ ...use(5n, -1n), per: 'day', resetsMs }, 'EUR')
+  assert.deepEqual([refunded.used_credits, refunded.utilization, limits[0]?.percent], [0, 0, 0])
 })
 
 test('Y19 headers warn from 75 and 95 per cent, and never report all as spent while requests are answered', () => {
