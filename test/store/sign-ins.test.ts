@@ -352,6 +352,21 @@ onEachStore((engine) => {
     assert.equal(await refresh(store, tokens.issue('A'.repeat(22), 0, 0).refresh), 'unknown')
   })
 
+  test('Y21 the browser sessions of an erased person are deleted, with what the provider has said of the person', async () => {
+    const { store } = await open()
+    const [first, other] = [await signIn(store), await signIn(store, { subject: 'u-other' })]
+    for (const { session } of [first, other])
+      await store.signInPerson({ ...session, role: 'member', sealed: `of ${session.personId}` })
+    await store.erasePerson(first.session.personId)
+    await store.forge(async ({ all }) => {
+      const rows = await all('SELECT sealed FROM sessions')
+      assert.deepEqual(
+        rows.map(({ sealed }) => sealed),
+        [`of ${other.session.personId}`],
+      )
+    })
+  })
+
   test('issue 47 a person is signed out of all sessions, own keys and browsers; others and ordinary keys stay', async () => {
     const { store } = await open()
     const [ada, bo] = [await signIn(store), await signIn(store, { subject: 'u-2' })]

@@ -127,10 +127,7 @@ export function writeStatements(dialect: Dialect, write: PlainWrite): Statement[
     }
     case 'sign_out_person': {
       const { personId, endedMs } = write
-      return [
-        ...endSessionsOf(dialect, personId, { endedMs, why: 'ended', isErasing: false }),
-        remove((put) => `sessions WHERE person_id = ${put(personId)}`),
-      ]
+      return endSessionsOf(dialect, personId, { endedMs, why: 'ended', isErasing: false })
     }
     case 'insert_grant':
       return [
@@ -163,7 +160,7 @@ function accountValues({ fields, bounds }: Extract<BookWrite, { kind: 'set_accou
 }
 
 /**
- * Ends all sessions of a person, with their keys. Pending sign-ins are deleted.
+ * Ends all sessions of a person, with their keys. Browser sessions and pending sign-ins are deleted.
  * @param how.isErasing whether to erase the person's data in the sessions too
  */
 function endSessionsOf(
@@ -175,6 +172,7 @@ function endSessionsOf(
   const end = (put: Put, column: string) => `${column} = coalesce(${column}, ${put(endedMs)})`
   return [
     statement(dialect, (put) => `DELETE FROM ${schema}.oauth_grants WHERE person_id = ${put(personId)}`),
+    statement(dialect, (put) => `DELETE FROM ${schema}.sessions WHERE person_id = ${put(personId)}`),
     statement(
       dialect,
       (put) => `UPDATE ${schema}.sign_ins SET ${end(put, 'ended_ms')}, ended_why = coalesce(ended_why, ${put(why)}),
