@@ -40,7 +40,8 @@ export class WorkerFleet {
   readonly #slots = new Map<number, WorkerSlot>()
   #onAllListen: (first: WorkerListening) => void = () => {}
   #hasListened = false
-  #isStopping = false
+  /** The signal that has stopped the fleet. Undefined while the fleet runs. */
+  #stoppedBy: NodeJS.Signals | undefined
 
   /** @throws the error of the system if it cannot start a process */
   constructor(count: number, options: FleetOptions) {
@@ -61,7 +62,7 @@ export class WorkerFleet {
 
   /** Passes a signal on to all workers. As in a single server, a second signal makes them end at once. */
   stop(signal: NodeJS.Signals): void {
-    this.#isStopping = true
+    this.#stoppedBy = signal
     for (const { worker } of this.#slots.values()) worker.kill(signal)
     if (this.#slots.size === 0) this.#options.onEnd(0)
   }
@@ -75,7 +76,9 @@ export class WorkerFleet {
     this.#slots.set(number, slot)
     this.#options.onWorker(worker)
     worker.on('message', (message: WorkerListening) => this.#takeListening(slot, message))
-    worker.on('exit', (code, signal) => this.#takeEnd(slot, code ?? 1, signal ? { signal } : { code }))
+    // A worker that ends by the signal itself did not handle signals yet. It had begun nothing, so it has not failed.
+    const isFailure = (signal: NodeJS.Signals | null) => Number(signal !== this.#stoppedBy)
+    worker.on('exit', (code, signal) => this.#takeEnd(slot, code ?? isFailure(signal), signal ? { signal } : { code }))
     worker.on('error', (error) => {
       // Without a pid, the system could not start the process. Other errors do not end a worker.
       if (worker.pid === undefined) this.#takeEnd(slot, 1, { error: error.message })
@@ -98,7 +101,7 @@ export class WorkerFleet {
     const { number, sinceMs } = slot
     if (this.#slots.get(number) !== slot) return
     this.#slots.delete(number)
-    if (this.#isStopping) {
+    if (this.#stoppedBy) {
       if (this.#slots.size === 0) this.#options.onEnd(code)
       return
     }
@@ -121,7 +124,7 @@ export class WorkerFleet {
     const nextPauseMs = Math.min(pauseMaxMs, waitMs * 2)
     setTimeout(
       () => {
-        if (this.#isStopping) return
+        if (this.#stoppedBy) return
         try {
           if (this.#options.mayFill(isAlone())) this.#fill(number, nextPauseMs)
           else this.#fillLater(number, nextPauseMs)

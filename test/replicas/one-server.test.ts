@@ -513,6 +513,15 @@ test('B24 X7: a SIGHUP while the workers start does not end their parent process
   assert.equal(await within(server.exited, 'it ends'), 0)
 })
 
+test('F-P5 X7: a SIGTERM while the workers start ends all of them, and counts as no failure', { skip }, async () => {
+  const { folder } = await prepare()
+  const server = serve(['--config', 'triwire.yaml', '--workers', '2'], folder)
+  await until(() => childrenOf(server.child.pid!).length === 2, 'the workers are begun')
+  server.child.kill('SIGTERM')
+  assert.equal(await within(server.exited, 'it ends'), 0)
+  assert.doesNotMatch(server.stderr(), /"(bug|uncaught|worker_exited)"/)
+})
+
 test('X7 F-P11: if the system has no room for another worker, the others continue, and it is started when there is room', {
   skip: skip || !existsSync('/usr/bin/prlimit'),
 }, async () => {
