@@ -273,6 +273,11 @@ const rows: Row[] = [
   ['m', { model: 'gpt-mini', temperature: 'hot' }, '400 The field temperature must be a number.'],
   ['m', { model: 'gpt-mini', system: 7 }, '400 The field system must be a string or an array.'],
   ['m', { model: 'gpt-mini', thinking: true }, '400 The field thinking must be an object.'],
+  [
+    'm',
+    { model: 'gpt-mini', output_config: { format: { type: 'json_schema', schema: 7 } } },
+    '400 The field output_config.format.schema must be an object.',
+  ],
   ['m', { tools: [{ type: 'function', function: fn }] }, '400 tools.0.name: must be a string'],
   ['c', { n: 0 }, '400 invalid_body (n) The field n must be an integer from 1 to 128.'],
   ['c', { n: 200 }, '400 invalid_body (n) The field n must be an integer from 1 to 128.'],

@@ -38,6 +38,16 @@ for (const [what, chunk] of usages)
     })
   }
 
+test('spec 6.2 a chunk without its time has the time of the chunks before', () => {
+  const { created: _, ...undated } = head
+  const script = begin + text('a') + line({ ...undated, choices: [choice({ content: 'b' })] }) + reason + done
+  const times = Array.from(
+    playNatively('chat', script).matchAll(/^data: (\{.*)$/gm),
+    ([, json]) => JSON.parse(json!).created,
+  )
+  assert.deepEqual(new Set(times), new Set([head.created]))
+})
+
 test('BUG-8 spec 6.2 a chunk without choices, or without members of its head, has them wherever it stands', () => {
   const others = [
     {},

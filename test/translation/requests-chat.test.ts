@@ -1,6 +1,6 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict'
 import test from 'node:test'
-import { type Case, png, runCase, smallest, translate } from './support/exchange.ts'
+import { type Case, png, refusalOf, runCase, smallest, translate } from './support/exchange.ts'
 
 const user = { role: 'user', content: 'Hi' }
 const call = (id: string, args = '{}', name = 'f') => ({ id, type: 'function', function: { name, arguments: args } })
@@ -361,3 +361,25 @@ test('Q83 C→M style adaptive is not affected', () => {
   deepEqual(up.thinking, { type: 'adaptive', display: 'summarized' })
   deepEqual(up.output_config, { effort: 'high' })
 })
+
+for (const to of ['messages', 'responses'] as const) {
+  test(`R-EMPTY chat→${to} empty texts of a tool result are left out, and the rest stays`, () => {
+    const content = [text(''), text('a'), text('')]
+    const { body } = translate('chat', to, turns(user, calls(call('c')), answer('c', content)))
+    const [told] = to === 'messages' ? body.messages.at(-1).content : [body.input.at(-1)]
+    equal(told.content ?? told.output, 'a')
+  })
+
+  test(`T9 chat→${to} the name of a message is a listed loss`, () => {
+    const { encoded } = translate('chat', to, turns({ ...user, name: 'bob' }))
+    const why = 'the wire has no such field'
+    deepEqual(encoded.losses, [{ field: 'messages.name', what: 'dropped', why }])
+  })
+
+  test(`T9 chat→${to} a call of a custom tool is refused, and its place is named`, () => {
+    const custom = { id: 'c', type: 'custom', custom: { name: 'f', input: 'x' } }
+    const error = refusalOf('chat', to, turns(user, calls(custom), answer('c')))
+    deepEqual([error.status, error.param], [400, 'messages'])
+    match(error.message, /^messages\[1\]\.tool_calls\[0\]: this model has no custom tools/)
+  })
+}

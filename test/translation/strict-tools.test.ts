@@ -119,6 +119,16 @@ for (const client of ['chat', 'responses'] as const) {
     }
   })
 
+  test(`Y10 T9 the loss of strict has its reason (${client})`, () => {
+    const reasonOf = (schemas: object[]) => {
+      const tools = schemas.map((schema, i) => ({ name: `f${i}`, schema, strict: true }))
+      const { losses } = translate(client, 'messages', clients[client](tools), { profile: 'anthropic' }).encoded
+      return losses.map(({ why }) => why)
+    }
+    deepEqual(reasonOf([object({}, { additionalProperties: text })]), ['its schema has no closed form'])
+    deepEqual(reasonOf(Array(21).fill(closed({ a: text }))), ['more than the model takes in one request'])
+  })
+
   test(`Y10 T8 a longer list of tools begins with the same bytes (${client})`, () => {
     const declared = Array.from({ length: 30 }, (_, i) => ({
       name: `f${i}`,
