@@ -266,7 +266,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     if (this.#state !== 'waiting') return
     this.headMs = this.#lastByteMs = this.#lastEventMs = this.#parts.clockMs()
     this.status = status
-    const coding = headers.get('content-encoding')?.toLowerCase() ?? 'identity'
+    const coding = headers.get('content-encoding')?.toLowerCase() || 'identity'
     if (status < 200 || status > 299) {
       this.#isPacked = coding !== 'identity'
       this.#retryAfterSeconds = readRetryAfter(headers, this.#parts.nowMs())

@@ -28,7 +28,7 @@ export async function readBody(exchange: HttpExchange, limits: BodyLimits, room:
   // The connection is closed, so nothing more of the body will come.
   if (exchange.body.isGone) throw new ClientGone()
   const encoding = exchange.header('content-encoding')
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
+  if (encoding && encoding.toLowerCase() !== 'identity')
     throw new GatewayError('invalid_body', 'A compressed body is not accepted: send it without content-encoding.')
   if (isDeclaredTooLarge(exchange, limits.bodyBytesMax)) throw tooLarge(limits.bodyBytesMax)
   if (exchange.awaitsContinue) exchange.continue()
