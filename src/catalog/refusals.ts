@@ -116,6 +116,10 @@ export const refusals = {
     // BerriAI/litellm#40002 (a request that costs more than is left), #4208 (2024-06-15), #14144 (2025-09-01)
     partly(byText('spent', [400, 429], /^Budget has been exceeded! .*Estimated request cost: /)),
     byText('spent', [400, 429], /^Budget has been exceeded! .*(?:Max budget: [\d.e-]+|Team=[\w-]+)$/),
+    // SWE-agent/SWE-agent#1296 (2025-09-05): OpenAI's refusal of one large request, as above
+    partly(
+      byText('busy', [429], /^litellm\.RateLimitError: (?:RateLimitError: )?OpenAIException - Request too large for /),
+    ),
     // BerriAI/litellm#1859 (2024-02-06): the budget of the user that the client names
     byText('request', [400, 429], /^ExceededBudget: End User=/),
   ],

@@ -286,6 +286,13 @@ export const samples: readonly Sample[] = [
     { isPartial: true },
   ),
   liteLlm(
+    'busy',
+    429,
+    'throttling_error',
+    'litellm.RateLimitError: RateLimitError: OpenAIException - Request too large for o3 in organization org-46K30yLFyjdihOTkGsnF1REI on tokens per min (TPM): Limit 30000, Requested 32145. The input or output tokens must be reduced in order to run successfully. Visit https://platform.openai.com/account/rate-limits to learn more.',
+    { isPartial: true },
+  ),
+  liteLlm(
     'request',
     400,
     'budget_exceeded',
