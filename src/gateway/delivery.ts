@@ -481,7 +481,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     const wasOpen = this.#state === 'open'
     this.#attempts.end(undefined)
     const { target } = this.#attempt!
-    const aheadMs = model.prices.only ? 0 : gateway.aheadMs()
+    const { cost } = target.model
+    const aheadMs = model.prices.only && (!cost || cost.only) ? 0 : gateway.aheadMs()
     const createdMs = gateway.nowMs() - aheadMs
     const at = model.prices.counts === 'start' ? this.record.startedMs - aheadMs : createdMs
     const bill = weigh(evidence, this.#attempts.exchange, model, this.#attempt!, at)

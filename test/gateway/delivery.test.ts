@@ -605,6 +605,16 @@ test('Y15 C11 a replica whose clock differs prices by the time of the store, and
       const isLater = nowMs - aheadMs >= 600_000
       assert.equal(debit!.prices.inputNanos, isLater ? 2_000_000_000n : 1_000_000_000n)
     }
+  // The same holds for a list of what the provider charges.
+  for (const aheadMs of [0, 500_000]) {
+    const rig = startRig({ wire: 'chat', model: { cost: rows('') } })
+    rig.gateway.aheadMs = () => aheadMs
+    answerWhole(rig)
+    await until(() => rig.end !== undefined, 'it is over')
+    const [{ createdMs, costPrices }] = rig.debits as [(typeof rig.debits)[number]]
+    assert.equal(createdMs, rig.gateway.nowMs() - aheadMs)
+    assert.equal(costPrices?.inputNanos, aheadMs === 0 ? 2_000_000_000n : 1_000_000_000n)
+  }
   // A plain list does not depend on the time, and its entries keep the time of the server.
   const plain = startRig({ wire: 'chat' })
   plain.gateway.aheadMs = () => hourMs
