@@ -114,6 +114,21 @@ const unnumbered: [what: string, chunks: string, said: string[]][] = [
     ) + bare({ id: 'd', function: { arguments: '{}' } }, { id: 'c', function: { arguments: '1}' } }),
     ['c f {"a":1}', 'd g {}'],
   ],
+  [
+    'a call after one with a number',
+    bare({ index: 0, ...called }) +
+      bare({ id: 'd', function: { name: 'g', arguments: '{' } }) +
+      bare({ function: { arguments: '}' } }),
+    ['c f {"a":1}', 'd g {}'],
+  ],
+  [
+    'pieces of calls whose beginnings have numbers',
+    bare({ index: 0, ...called }) +
+      bare({ index: 1, id: 'd', function: { name: 'g', arguments: '{' } }) +
+      bare({ function: { arguments: '}' } }) +
+      bare({ id: 'd', function: { arguments: ' ' } }),
+    ['c f {"a":1}', 'd g {} '],
+  ],
 ]
 
 for (const [what, chunks, said] of unnumbered)

@@ -57,8 +57,12 @@ export class BegunCalls {
       if (!Array.isArray(calls)) continue
       for (const [at, one] of calls.entries()) {
         const call = asObject(one)
-        if (call === undefined || call['index'] != null) continue
+        if (call === undefined) continue
         const id = stringOf(call['id'])
+        if (call['index'] != null) {
+          if (typeof call['index'] === 'number') this.#note(index, id, call['index'])
+          continue
+        }
         const known = id === undefined ? undefined : this.#byId.get(`${index}/${id}`.slice(0, idCharactersMax))
         const count = this.#counts.get(index) ?? 0
         const number = known ?? (id !== undefined || isNamed(call) ? count : Math.max(0, count - 1))
