@@ -306,6 +306,33 @@ test('Y1 a folded chat answer has each text once, and only texts are joined', ()
   assert.deepEqual(choice.message.reasoning_details, [{ ...detail, text: 'Hm é', signature: 's' }])
 })
 
+test('Y1 the parts and texts of a chat content that changes its form are all in the folded answer', () => {
+  const thinking = { type: 'thinking', thinking: [{ type: 'text', text: 'Hm' }] }
+  const part = (words: string) => ({ type: 'text', text: words })
+  const rows: [pieces: unknown[], content: unknown][] = [
+    [
+      ['', [thinking], 'H', 'é'],
+      [thinking, part('H'), part('é')],
+    ],
+    [
+      ['H', [part('é')], ' you'],
+      [part('H'), part('é'), part(' you')],
+    ],
+    [
+      [[part('H')], '', [part('é')]],
+      [part('H'), part('é')],
+    ],
+    [
+      ['H', part('é')],
+      [part('H'), part('é')],
+    ],
+  ]
+  for (const [pieces, content] of rows) {
+    const script = pieces.map((piece) => delta({ content: piece })).join('') + reason('stop') + done
+    assert.deepEqual(folded('chat', script)?.['choices'][0].message.content, content)
+  }
+})
+
 test('Y1 no member of a folded stream changes the prototype of all objects', () => {
   const hidden = (rest: string) => `{"__proto__":{"polluted":"yes"}${rest}}`
   for (const at of ['delta', 'choice', 'call']) {

@@ -43,6 +43,12 @@ const pieced = new Set([
   ...['reasoning', 'reasoning_content', 'thinking'],
 ])
 
+function partsIn(content: unknown): unknown[] {
+  if (Array.isArray(content)) return content
+  if (typeof content !== 'string') return [content]
+  return content === '' ? [] : [{ type: 'text', text: content }]
+}
+
 /** The position of each list element by its `index`, so that merging long lists takes linear time. */
 const places = new WeakMap<readonly unknown[], Map<number, number>>()
 
@@ -60,10 +66,12 @@ function placesOf(list: readonly unknown[]): Map<number, number> {
 
 /**
  * Merges a later value into an earlier one, and may change the earlier one. Texts of `pieced` members are joined. Other
- * texts are replaced. Lists are extended, but elements with the same index are merged.
+ * texts are replaced. Lists are extended, but elements with the same index are merged. If a content changes its form, it
+ * becomes a list of parts.
  */
 function merge(told: unknown, more: unknown, name = ''): unknown {
   if (more == null || told == null) return more ?? told
+  if (name === 'content' && typeof told !== typeof more) return merge(partsIn(told), partsIn(more))
   if (typeof told === 'string') return pieced.has(name) ? `${told}${more}` : more === '' ? told : more
   if (Array.isArray(told) && Array.isArray(more)) {
     const known = placesOf(told)
