@@ -697,6 +697,24 @@ test('T18 if there are only system messages, the last of them becomes the userâ€
   deepEqual(up.messages, [{ role: 'user', content: [{ type: 'text', text: 'Do it' }] }])
 })
 
+test('T18 T21 a responses model gets an input if a messages request has only operator text', () => {
+  const system = [{ type: 'text', text: 'S' }]
+  for (const messages of [
+    [{ role: 'system', content: 'Do it' }],
+    [
+      { role: 'system', content: 'Do it' },
+      { role: 'user', content: '' },
+    ],
+  ]) {
+    const { body } = translate('messages', 'responses', messagesAsk({ system, messages }))
+    equal(body.instructions, 'S')
+    deepEqual(body.input, [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Do it' }] }])
+  }
+  const { body } = translate('messages', 'responses', messagesAsk({ system, messages: [] }))
+  ok(!('instructions' in body))
+  deepEqual(body.input, [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: 'S' }] }])
+})
+
 test('T13 calls without results and results without calls are passed on unchanged', () => {
   const messages = [
     user,

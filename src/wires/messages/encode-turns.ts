@@ -7,14 +7,12 @@ import type {
   DocumentPart,
   ImagePart,
   ModelPart,
-  OperatorText,
-  OperatorTurn,
   TextPart,
   ToolResultPart,
   Turn,
   UserPart,
 } from '../../inference/request.ts'
-import type { Prepared } from '../requests/prepare.ts'
+import { askSomething, type Prepared } from '../requests/prepare.ts'
 import { refuseFiles, refuseImages } from '../requests/stand-ins.ts'
 
 export type EncodedMessage = { role: 'user' | 'assistant' | 'system'; content: JsonObject[] }
@@ -42,20 +40,6 @@ export function encodeConversation(
     system: preamble.flatMap((turn) => turn.texts.map((text) => ({ type: 'text', text: sent(text.text) }))),
     messages: merged.map((turn) => encodeTurn(turn, prepared, profile)),
   }
-}
-
-/**
- * If a conversation has nothing but operator text, the model has no user turn to answer. The last operator text then
- * becomes a user turn (ruling T18).
- */
-function askSomething({ preamble, own }: Prepared, turns: Turn[]): { preamble: OperatorTurn[]; turns: Turn[] } {
-  const last = preamble.findLast((turn) => turn !== own) ?? own
-  if (turns.length > 0 || !last) return { preamble, turns }
-  return { preamble: preamble.filter((turn) => turn !== last), turns: [{ by: 'user', parts: last.texts.map(toPart) }] }
-}
-
-function toPart({ text }: OperatorText): TextPart {
-  return { type: 'text', text }
 }
 
 /**

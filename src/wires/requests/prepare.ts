@@ -5,7 +5,16 @@ import { closeSchema } from '../../inference/closed-schema.ts'
 import { renameCallIds } from '../../inference/ids.ts'
 import { assignNames, keyOf, type Names, type ToolName } from '../../inference/names.ts'
 import { normalise } from '../../inference/normalise.ts'
-import type { InferenceRequest, OperatorTurn, OutputFormat, Tool, ToolChoice, Turn } from '../../inference/request.ts'
+import type {
+  InferenceRequest,
+  OperatorText,
+  OperatorTurn,
+  OutputFormat,
+  TextPart,
+  Tool,
+  ToolChoice,
+  Turn,
+} from '../../inference/request.ts'
 import type { EncodedRequest } from '../wire.ts'
 import { createLosses, type Losses } from './losses.ts'
 import { mayHideReasoning } from './reasoning-wish.ts'
@@ -69,6 +78,23 @@ export function prepareRequest(request: InferenceRequest, model: Model, limits: 
     stops: splitStops(request.stops, limits, losses),
     losses,
   }
+}
+
+/**
+ * If a conversation has nothing but operator text, the model has no user turn to answer. The last operator text then
+ * becomes a user turn (ruling T18).
+ */
+export function askSomething(
+  { preamble, own }: Pick<Prepared, 'preamble' | 'own'>,
+  turns: Turn[],
+): { preamble: OperatorTurn[]; turns: Turn[] } {
+  const last = preamble.findLast((turn) => turn !== own) ?? own
+  if (turns.length > 0 || !last) return { preamble, turns }
+  return { preamble: preamble.filter((turn) => turn !== last), turns: [{ by: 'user', parts: last.texts.map(toPart) }] }
+}
+
+function toPart({ text }: OperatorText): TextPart {
+  return { type: 'text', text }
 }
 
 /** The longest tool name. The name is repeated in each tool and each call, so a longer name is refused (R-NAME). */

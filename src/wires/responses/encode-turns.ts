@@ -12,7 +12,7 @@ import type {
   Turn,
   UserTurn,
 } from '../../inference/request.ts'
-import type { Prepared } from '../requests/prepare.ts'
+import { askSomething, type Prepared } from '../requests/prepare.ts'
 import { failedParts, failedText, inlineText, refuseFiles, refuseImages } from '../requests/stand-ins.ts'
 
 type InputItem = Record<string, unknown>
@@ -29,11 +29,21 @@ export function encodeInput(
 ): { instructions?: unknown; input: InputItem[] } {
   const input: InputItem[] = []
   const encode = createTurnEncoder(request, prepared, profile, input)
-  if (request.tellsLevels) for (const turn of prepared.preamble) encode(turn)
-  for (const turn of prepared.turns) encode(turn)
-  if (request.tellsLevels || prepared.preamble.length === 0) return { input }
-  const texts = prepared.preamble.flatMap((turn) => turn.texts.map((text) => text.text))
+  if (request.tellsLevels) {
+    for (const turn of [...prepared.preamble, ...prepared.turns]) encode(turn)
+    return { input }
+  }
+  // Without operator messages, the input would be empty, which the wire refuses.
+  const { preamble, turns } = askSomething(prepared, prepared.turns.filter(saysSomething))
+  for (const turn of turns) encode(turn)
+  if (preamble.length === 0) return { input }
+  const texts = preamble.flatMap((turn) => turn.texts.map((text) => text.text))
   return { instructions: sent(joinTexts(texts, '\n\n')), input }
+}
+
+/** Whether a turn has more than empty texts of the user. */
+function saysSomething(turn: Turn): boolean {
+  return turn.by !== 'user' || turn.parts.some((part) => part.type !== 'text' || part.text !== '')
 }
 
 /** Makes the function that encodes one turn. @param input receives the items of each turn */
