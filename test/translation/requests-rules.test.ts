@@ -705,6 +705,10 @@ test('T18 T21 a responses model gets an input if a messages request has only ope
       { role: 'system', content: 'Do it' },
       { role: 'user', content: '' },
     ],
+    [
+      { role: 'system', content: 'Do it' },
+      { role: 'assistant', content: '' },
+    ],
   ]) {
     const { body } = translate('messages', 'responses', messagesAsk({ system, messages }))
     equal(body.instructions, 'S')

@@ -33,17 +33,17 @@ export function encodeInput(
     for (const turn of [...prepared.preamble, ...prepared.turns]) encode(turn)
     return { input }
   }
-  // Without operator messages, the input would be empty, which the wire refuses.
-  const { preamble, turns } = askSomething(prepared, prepared.turns.filter(saysSomething))
-  for (const turn of turns) encode(turn)
+  for (const turn of prepared.turns) encode(turn)
+  let { preamble } = prepared
+  if (input.length === 0) {
+    // The wire refuses an empty input.
+    const asked = askSomething(prepared, [])
+    preamble = asked.preamble
+    for (const turn of asked.turns) encode(turn)
+  }
   if (preamble.length === 0) return { input }
   const texts = preamble.flatMap((turn) => turn.texts.map((text) => text.text))
   return { instructions: sent(joinTexts(texts, '\n\n')), input }
-}
-
-/** Whether a turn has more than empty texts of the user. */
-function saysSomething(turn: Turn): boolean {
-  return turn.by !== 'user' || turn.parts.some((part) => part.type !== 'text' || part.text !== '')
 }
 
 /** Makes the function that encodes one turn. @param input receives the items of each turn */
