@@ -1,4 +1,5 @@
 import { type Dialect, isOneOf, type Put } from './dialect.ts'
+import { idsOfPerson } from './spends.ts'
 import { ask, type StoreStep } from './step.ts'
 import { slices } from './words.ts'
 
@@ -45,8 +46,7 @@ export function createNames(dialect: Dialect) {
 
   /** Lists the ids of a person and of the identities that are linked to the person. */
   function* listIdentities(personId: string): StoreStep<string[]> {
-    const select = (put: Put) => `SELECT id FROM ${schema}.persons WHERE ${put(personId)} IN (id, linked_id)`
-    return (yield* ask(dialect, select)).map(({ id }) => id as string)
+    return (yield* ask(dialect, (put) => idsOfPerson(schema, put(personId)))).map(({ id }) => id as string)
   }
 
   /** Returns those of the given lines (a key with its successors) that have a valid key made by this gateway. */

@@ -33,7 +33,7 @@ import {
   statement,
   update,
 } from './dialect.ts'
-import { heldByReplicas, keysWithSpends } from './spends.ts'
+import { heldByReplicas, idsOfPerson, keysWithSpends } from './spends.ts'
 import { type Query, query } from './step.ts'
 
 /*
@@ -117,7 +117,7 @@ export function writeStatements(dialect: Dialect, write: PlainWrite): Statement[
       }
       return [
         remove((put) => {
-          const theirs = `SELECT id FROM ${dialect.schema}.persons WHERE ${put(personId)} IN (id, linked_id)`
+          const theirs = idsOfPerson(dialect.schema, put(personId))
           return `statement_people WHERE person IN (${theirs}) OR counts_as IN (${theirs})`
         }),
         update(dialect, 'persons', blank, { id: personId }),

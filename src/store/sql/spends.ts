@@ -86,9 +86,14 @@ function sumSlice({ schema }: Dialect, { accountId, scope, after, through, fromM
       WHERE e.account_id = ${put(accountId)} AND e.seq > ${put(after)} AND e.seq <= ${put(through)} AND ${isHere(schema)}`
 }
 
+/** SQL: the ids by which entries name the person. These are the person's own id and those of their further identities. */
+export function idsOfPerson(schema: string, person: string): string {
+  return `SELECT p.id FROM ${schema}.persons p WHERE ${person} IN (p.id, p.linked_id)`
+}
+
 /** SQL: whether an entry names any identity of the person. */
 function isOfPerson(schema: string, person: string, e = 'e'): string {
-  return `(${e}.person IS NOT NULL AND ${e}.person IN (SELECT p.id FROM ${schema}.persons p WHERE ${person} IN (p.id, p.linked_id)))`
+  return `(${e}.person IS NOT NULL AND ${e}.person IN (${idsOfPerson(schema, person)}))`
 }
 
 /** The most entries in one statement, which takes far less than a second. */
