@@ -155,11 +155,13 @@ async function namesOfGroups(
 /** Adds names that a kept header lacks. They are of entries that a correction of times has moved into the month (C15). */
 async function withNames(
   books: Books,
-  { keys, persons, ...header }: StatementHeader,
+  header: StatementHeader,
   groups: readonly StatementGroup[],
 ): Promise<StatementHeader> {
+  const { keys, persons } = header
   const known = new Set([...keys, ...persons].map(([id]) => id))
   const without = (id: string) => (known.has(id) ? '' : id)
+  if (groups.every(({ keyId, person }) => without(keyId) === '' && without(person) === '')) return header
   const others = groups.map((one) => ({ ...one, keyId: without(one.keyId), person: without(one.person) }))
   const more = await namesOfGroups(books, others)
   return { ...header, keys: [...keys, ...more.keys], persons: [...persons, ...more.persons] }
