@@ -55,8 +55,8 @@ export class ChatNativeStream extends NativeStream {
   /** For each choice, whether it has a finish reason. */
   readonly #ended = new Map<unknown, boolean>()
   /**
-   * The upstream's last chunk with usage and without choices, as the client gets it. Empty if there is none, or if the
-   * client must not see it.
+   * The upstream's last chunk with usage and without choices, as the client gets it. Empty before such a chunk, or if
+   * the client must not see the chunk.
    */
   #usageFrame: RawFrame = ''
   /** The usage that the upstream reported last, in any chunk. */
@@ -327,7 +327,7 @@ export class ChatNativeStream extends NativeStream {
     if (choice === undefined) return
     this.#hasChoice = true
     if (isReason(choice['finish_reason'])) this.show()
-    if (formOf(asObject(choice['delta']) ?? {}) !== 'empty') this.show()
+    if (!this.hasShown && formOf(asObject(choice['delta']) ?? {}) !== 'empty') this.show()
   }
 
   #isBelieved(usage: Usage): boolean {
@@ -373,9 +373,7 @@ type LearnedChunk = {
 
 /** Whether a choice adds nothing to the answer. */
 function isEmpty({ delta, message }: Record<string, unknown>): boolean {
-  return (
-    message == null && Object.entries(asObject(delta) ?? {}).every(([k, v]) => k === 'role' || v === null || v === '')
-  )
+  return message == null && formOf(asObject(delta) ?? {}) === 'empty'
 }
 
 /** Whether a choice's list of calls has an entry that is no object. No client could run it (ruling Y5). */

@@ -147,7 +147,7 @@ export class MessagesNativeStream extends NativeStream {
 
   /** Like `#shown`, for a delta. A delta without content shows nothing yet. */
   #showDelta(text: string | undefined, delta: JsonObject): string {
-    return text !== undefined && readDelta(delta)?.value === '' ? text : this.#shown(text)
+    return !this.hasShown && text !== undefined && readDelta(delta)?.value === '' ? text : this.#shown(text)
   }
 
   #stop(frame: RawFrame, data: string, event: JsonObject): string {
