@@ -322,7 +322,7 @@ function takeString(start: usize, notesStrings: bool): usize {
 /** @param start of the opening quote. @param stop behind the closing one */
 function noteString(start: usize, stop: usize): void {
   const length = stop - start - 2
-  // Of a shorter string the check also reads the closing quote. The quote is none of these characters, so the string never matches.
+  // If the string is shorter, the check also reads its closing quote. A quote is not among these characters, so there is no match.
   if ((load<u32>(start + 1) | 0x20202020) === dataScheme && load<u8>(start + 5) === 0x3a) noted |= 1 << dataUrlBit
   if (hasBit(wordLengths, length)) {
     for (let slot = wordsAt, bit: u32 = 1; load<u8>(slot) !== 0; slot += slotBytes, bit <<= 1)
@@ -365,7 +365,11 @@ function skipString(from: usize): usize {
   }
 }
 
-/** From a block, whose first byte is not escaped, to behind the closing quote; 0 where it is no string. */
+/**
+ * Skips the rest of a string.
+ * @param from a place in the string, after any escape
+ * @returns the place after the closing quote; 0 if the string is invalid
+ */
 function skipEscapes(from: usize): usize {
   const quotes = i8x16.splat(i8(quote))
   const backslashes = i8x16.splat(i8(backslash))
@@ -401,7 +405,7 @@ function skipEscapes(from: usize): usize {
     )
     const others = escaped & ~short & before
     if (others !== 0) {
-      // The first of them is of six bytes, or is `\b`, or is none. Texts in other scripts may be rows of six bytes.
+      // The first of these escapes is `\b`, has six bytes, or is invalid. A text in another script can be a row of such escapes.
       let at = block + usize(ctz(others)) - 1
       if (load<u8>(at + 1) === 0x62) at += 2
       else {

@@ -38,7 +38,7 @@ export function monthOfGrant(reference: string | undefined): string {
   return /\/(\d{4}-\d\d)(?:\/\d+)?$/.exec(reference ?? '')?.[1] ?? ''
 }
 
-/** Returns the last of an account's grants up to this month; undefined if there is none. */
+/** Returns the account's last grant up to this month; undefined for an account without grants until then. */
 export function lastGrantUntil(references: readonly string[], month: string): string | undefined {
   return references
     .filter((reference) => monthOfGrant(reference) <= month)

@@ -83,7 +83,7 @@ export function showProxy({ url }: EgressProxy): string {
 }
 
 /**
- * Whether the proxy itself sent an error response, and not the server behind it (N-F4). A proxy adds itself to `via` of
+ * Whether an error response is the proxy's own, and not the upstream's (N-F4). A proxy adds itself to `via` of
  * responses that it forwards (RFC 9110 §7.6.3). The proxy's own responses are HTML, while models send JSON.
  * @param header returns a header by its lower-case name
  */

@@ -480,7 +480,7 @@ test('R-SYS 5 operator text between two calls of a turn does not separate them f
       ['user', 'tool_result', 'tool_result', 'tool_result', 'text', 'text', 'text'],
     ],
   )
-  // Without a result behind it, the call keeps its place (T13).
+  // A call without a result keeps its place (T13).
   const { messages } = translate(
     'responses',
     'chat',

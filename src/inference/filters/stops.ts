@@ -97,7 +97,8 @@ type StopPatterns = {
   /** For each state: the state with the longest text that is a proper suffix of this state's text. */
   fallback: Int32Array
   /**
-   * For each state: the longest stop sequence with which its text ends, as an index in `stops`; -1 if there is none.
+   * For each state: the longest stop sequence with which its text ends, as an index in `stops`. The value is -1 if the
+   * text ends with no stop sequence.
    */
   ending: Int32Array
   /** For each state: how many characters at the end of its text can still become a stop sequence. */
