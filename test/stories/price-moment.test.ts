@@ -16,11 +16,11 @@ const amount = (input: bigint, output: bigint) => (9n * input + 3n * output) * 1
 const cheap = { input: '3', output: '15' }
 const dear = { input: '6', output: '30' }
 
-/** Rows whose second one begins in a minute, and a band that begins with the minute after the next one. */
+/** Rows whose second one begins in a minute, and a band that begins two to three minutes from now, with a whole minute. */
 function lists() {
   const from = new Date(Date.now() + minuteMs).toISOString()
   const time = (ms: number) => new Date(ms).toISOString().slice(11, 16)
-  const starts = Date.now() + 2 * minuteMs
+  const starts = Date.now() + 3 * minuteMs
   const bands = [{ name: 'peak', zone: 'UTC', hours: `${time(starts)}-${time(starts + 60 * minuteMs)}`, times: '2' }]
   return {
     dated: [cheap, { from, ...dear }],
@@ -74,7 +74,7 @@ test('C11 an answer is billed by the date and the band of its end, or of its req
       assert.equal(await ask('dated', 0), high)
       assert.equal(await ask('dated-start', 0), high)
       assert.equal(await ask('banded', 0), low)
-      assert.equal(await ask('banded-start', 61_000), low)
+      assert.equal(await ask('banded-start', 121_000), low)
       assert.equal(await ask('banded', 0), high)
       assert.equal(await ask('banded-start', 0), high)
       await native.close()
@@ -90,7 +90,7 @@ test('law 4 an entry names its list and band if prices depend on the hour, and n
   assert.deepEqual([Object.keys(base!), Object.keys(start!)], [['list'], ['list']])
   assert.notEqual(base!.list, start!.list)
   assert.equal(await ask('dated', 61_000), undefined)
-  assert.deepEqual(await ask('banded', 61_000), { list: base!.list, band: 'peak' })
+  assert.deepEqual(await ask('banded', 121_000), { list: base!.list, band: 'peak' })
   assert.deepEqual(await ask('banded-start'), { list: start!.list, band: 'peak' })
   assert.deepEqual(native.gateway.store.verify(verifyOptions), [])
   await native.close()
