@@ -408,8 +408,8 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   }
 
   /**
-   * Handles an upstream that was silent too long. No other target is tried, because the client could then pay twice
-   * (faults F-U7).
+   * Handles an upstream that was silent too long. No other target of the model is tried, because the provider could then
+   * charge twice (faults F-U7).
    */
   #takeSilence(): void {
     if (this.#state === 'waiting') this.#fail(broken, 'upstream_ttfb_timeout')

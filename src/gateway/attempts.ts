@@ -220,8 +220,7 @@ export class Attempts {
     for (;;) {
       if (this.#refusal === undefined)
         told = chain.failed({ ...last, of: { model: this.model, exchange: this.exchange } })
-      const isAnswered = this.newest?.headMs !== undefined && this.#failover.attempts > 0
-      const cause = this.#refusal ? 'fit' : causeOf(last, isAnswered)
+      const cause = this.#refusal ? 'fit' : causeOf(last)
       if (!this.#enterNext(chain, cause)) {
         if (told === undefined) throw refusal!
         noteRefusedBy(this.#parts.record, told.of.model)

@@ -123,14 +123,13 @@ export function noteRefusedBy(record: CallRecord, { entryId, wire }: Model): voi
 /**
  * Returns the cause for which a chain may ask its next model after a failure; undefined if it may not. It may not if
  * the answer broke off after its head, or if the model rejected the request for another reason than its length.
- * @param hadHead whether the upstream had begun to answer
  */
-export function causeOf({ failure, verdict }: Failed, hadHead: boolean): FallbackCause | undefined {
+export function causeOf({ failure, verdict }: Failed): FallbackCause | undefined {
   const { tell, elsewhere, alarm } = verdict
   if (tell === 'capacity') return 'capacity'
-  const { fault } = failure
+  const { fault, cause } = failure
   if (tell === 'rejected') return readOverLong(fault.text, fault.code) && 'over_long'
-  const isSilent = failure.cause === 'upstream_stall' && !hadHead
+  const isSilent = cause === 'upstream_ttfb_timeout'
   // `elsewhere` is `any` if an idle connection was closed while the request was sent. After the last attempt at this
   // entry, that also leads to the next entry.
   return elsewhere !== 'nobody' || alarm === 'upstream_model_not_found' || isSilent ? 'unavailable' : undefined

@@ -172,6 +172,32 @@ test('Y23 a plain id never falls back; a chain does not after a refusal by the m
   await gateway.close()
 })
 
+test('Y23 U6 an entry that is silent to its time limit leads to the next one; one that falls silent after its head does not', async () => {
+  const { gateway, upstreams, ask } = await startChains([coder])
+  const [first, second] = upstreams as [RawUpstream, RawUpstream]
+  const askSilent = async (isStream: boolean, limitMs: number, play: Answer) => {
+    first.play(play)
+    second.play(good(1, isStream))
+    // Each request is a conversation of its own, because a conversation that moved stays with its new entry.
+    const asking = ask({ isStream, headers: { 'x-session-id': `${isStream} ${limitMs}` } })
+    await first.untilHeard()
+    gateway.advance(limitMs)
+    return asking
+  }
+  for (const [isStream, limitMs] of [
+    [true, 300_000],
+    [false, 600_000],
+  ] as const) {
+    const told = await askSilent(isStream, limitMs, () => {})
+    assert.equal(told.headers.get('x-triwire-answered-by'), 'm1', told.text)
+    const { bill, details } = gateway.store.findEntry(told.id)!
+    assert.deepEqual([bill!.model, details!.fellBackFrom, details!.fellBackCause], ['m1', 'm0', 'unavailable'])
+  }
+  const { status } = await askSilent(true, 120_000, stream([], { end: false }))
+  assert.deepEqual([status, second.requests.length], [502, 0])
+  await gateway.close()
+})
+
 test('Y23 if all entries fail, the client gets the error of the first one, with the shortest wait of all', async () => {
   const { gateway, upstreams, ask } = await startChains([coder])
   upstreams[0]!.play(refusal(429, { 'retry-after': '40' }))
