@@ -55,8 +55,8 @@ export function createOperator(
 }
 
 /**
- * Revokes an operator for good. Repeating the call does no harm. If several operators have the name, the one who is not
- * revoked is meant.
+ * Revokes an operator for good. Repeating the call does no harm. If several operators have the name, the one with a valid
+ * token is meant, or else the newest.
  */
 export function revokeOperator(idOrName: string, nowMs: number): BookChange<OperatorRow> {
   return {
@@ -64,8 +64,8 @@ export function revokeOperator(idOrName: string, nowMs: number): BookChange<Oper
     decide({ operators }) {
       const operator =
         operators.find(({ id }) => id === idOrName) ??
-        operators.find((one) => one.name === idOrName && one.revokedMs === undefined) ??
-        operators[0]
+        operators.find((one) => one.name === idOrName && isLive(one, nowMs)) ??
+        operators.at(-1)
       if (!operator) throw new BookError('no_operator', idOrName)
       if (operator.revokedMs !== undefined) return { writes: [], result: operator }
       return {

@@ -49,6 +49,18 @@ onEachStore((engine) => {
     await assert.rejects(store.exec(engine.name === 'SQLite' ? 'DELETE FROM audit' : 'DELETE FROM triwire.audit'))
   })
 
+  test('issue 13: a name that a new operator took over from an expired one means the new one', async () => {
+    const startMs = Date.parse('2026-11-27T12:00:00Z')
+    const store = await engine.open({ atMs: startMs })
+    const books = store.as(act)
+    await books.createOperator('bob', 'admin', startMs + 1)
+    await store.turn(startMs + 1)
+    const { operator, token } = await books.createOperator('bob', 'viewer', startMs + 1e9)
+    assert.equal((await books.revokeOperator('bob')).id, operator.id)
+    assert.equal(await books.findPrincipal(digestKey(token), 'bearer'), undefined)
+    assert.equal((await books.revokeOperator('bob')).id, operator.id, 'a repeated call means the same operator')
+  })
+
   test('CON-P7 a link signs in one browser, within ten minutes, and has no other use', async () => {
     const startMs = Date.parse('2026-11-27T12:00:00Z')
     const store = await engine.open({ atMs: startMs })
