@@ -31,6 +31,9 @@ export function count(least: number, most: number, usual: number) {
   return z.preprocess((value) => (typeof value === 'string' && !wholeNumber.test(value) ? Number.NaN : value), number)
 }
 
+/** A field for yes or no. A query has no booleans, so the texts `true` and `false` are read too. */
+export const flag = z.preprocess((value) => (value === 'true' ? true : value === 'false' ? false : value), z.boolean())
+
 const limit = count(1, pageMax, 50).describe('the largest number of rows')
 
 const cursor = z.string().optional().describe('the `next` of the previous page')

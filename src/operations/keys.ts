@@ -190,7 +190,7 @@ export const keyOperations = [
         .optional()
         .describe('only keys in this state; `suspended`: neither revoked nor expired, but the account is suspended'),
       external_id: field.ofExternalId,
-      sessions: z.boolean().optional().describe("also list the keys of people's sessions"),
+      sessions: field.flag.optional().describe("also list the keys of people's sessions"),
       sort: z
         .enum([...keySorts, bySpend])
         .default('created')

@@ -56,7 +56,7 @@ export const signInOperations = [
     input: z.strictObject({
       account: field.account.optional(),
       person: field.ofPerson.optional(),
-      ended: z.boolean().optional().describe('also list sessions that have ended'),
+      ended: field.flag.optional().describe('also list sessions that have ended'),
       ...field.paging,
     }),
     output: sessionShape,

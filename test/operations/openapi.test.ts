@@ -16,6 +16,25 @@ test('issue 13: the document is OpenAPI 3.1 for a public validator, and equals w
   assert.deepEqual(told.paths, document.paths)
 })
 
+test('issue 13: each yes or no in a query that the document has is read', async () => {
+  const { ask } = await startApi()
+  const asked: string[] = []
+  for (const [path, methods] of Object.entries(document.paths)) {
+    const { parameters = [] } = (methods['get'] ?? {}) as { parameters?: { name: string; schema: { type?: string } }[] }
+    for (const { name } of parameters.filter(({ schema }) => schema.type === 'boolean')) {
+      asked.push(name)
+      for (const word of ['true', 'false'])
+        assert.equal(
+          (await ask('GET', `${path.replace(/^\/api\/v1/, '')}?${name}=${word}`)).status,
+          200,
+          `${path} ${name}`,
+        )
+      assert.equal((await ask('GET', `${path.replace(/^\/api\/v1/, '')}?${name}=yes`)).status, 400)
+    }
+  }
+  assert.deepEqual(asked.sort(), ['ended', 'sessions'])
+})
+
 test('the document is made once for each choice of groups, however often and in whatever order they are requested', async () => {
   const { ask } = await startApi()
   const run = (groups?: string) => ask('GET', `/openapi.json${groups ? `?groups=${groups}` : ''}`)
