@@ -71,7 +71,7 @@ type CsvLine = { cells: string[]; line: number }
  */
 export function cutRows(text: string, mistakes: string[]): CsvLine[] {
   const rows: CsvLine[] = []
-  const cell = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|\r|$)/y
+  const cell = /(?:"([^"]*(?:""[^"]*)*)"|([^",\r\n]*))(,|\r?\n|\r|$)/y
   let row: CsvLine = { cells: [], line: 1 }
   let line = 1
   while (cell.lastIndex < text.length || row.cells.length > 0) {
