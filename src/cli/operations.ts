@@ -136,7 +136,10 @@ async function act(command: Command, one: Operation, face: Face, values: readonl
   const form = Object.keys(face.forms ?? {}).find((name) => command.opts<Record<string, unknown>>()[name])
   if (form !== undefined) asked['form'] = form
   for (const name of face.files ?? []) asked[name] = readField(`${asked[name]}`, one.input.shape[name] as z.ZodType)
-  if (one.kind === 'edits' && names.length > 0 && names.every((name) => asked[name] === undefined)) {
+  const changes = Object.entries(asked).filter(
+    ([name, value]) => value !== undefined && !one.path.includes(`{${name}}`),
+  )
+  if (one.kind === 'edits' && changes.length === 0) {
     const flags = names.map((name) => new Option(face.options![name]!).long)
     command.error(`error: say what is to be changed: ${flags.join(', ')}`)
   }

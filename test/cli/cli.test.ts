@@ -33,6 +33,20 @@ test('an account from its creation to its suspension, as JSON', async (t) => {
   assert.match(String(head), /^1[/]/)
 })
 
+test('NEW-8 a change that an argument names needs no option, and a change without any is refused', async (t) => {
+  const store = ['--store', createPath(t), '--json']
+  await runWarm(['account', 'create', 'one', ...store])
+  const given = (await runWarm(['account', 'grant', 'one', '50/month', ...store])).json as Record<string, unknown>
+  const { last: _, ...grant } = given['grant'] as Record<string, unknown>
+  assert.deepEqual([grant, given['balance']], [{ credits: '50', lapse: false }, '50'])
+  assert.equal((await runWarm(['account', 'rename', 'one', 'two', ...store])).json['name'], 'two')
+  assert.equal((await runWarm(['account', 'grant', 'two', 'none', ...store])).json['grant'], null)
+  for (const command of ['account set two', 'key set key_1', 'person set ada']) {
+    const refused = await runWarm([...command.split(' '), ...store])
+    assert.deepEqual([refused.code, /say what is to be changed: --/.test(refused.stderr)], [2, true], command)
+  }
+})
+
 test('C8 two concurrent processes with one reference post one credit', async (t) => {
   const path = createPath(t)
   const store = openStore(path)
