@@ -95,6 +95,8 @@ export type Fault = {
    * the wire (`no_answer`), or was too large (`oversize`).
    */
   unread?: 'no_answer' | 'oversize'
+  /** Set if the body of the refusal was an HTML or XML page. Model servers send JSON; firewalls send pages. */
+  isPage?: boolean
   /** Set if the gateway itself ended the answer. The error then does not blame the model. */
   isOurs?: boolean
 }

@@ -53,6 +53,8 @@ type JudgedModel = {
 const caller: Verdict = { tell: 'rejected', elsewhere: 'nobody', cool: 'no' }
 /** The provider accepts none of our requests on this account. */
 const barred: Verdict = { tell: 'account', elsewhere: 'another', cool: 'now' }
+/** A firewall in front of the provider refused. It may have refused the words of this one request. */
+const screened: Verdict = { ...barred, cool: 'repeated' }
 const full: Verdict = { tell: 'capacity', elsewhere: 'another', cool: 'now' }
 const overloaded: Verdict = { tell: 'capacity', elsewhere: 'another', cool: 'repeated' }
 const passing: Verdict = { tell: 'broken', elsewhere: 'another', cool: 'repeated' }
@@ -151,6 +153,7 @@ export function judge({ fault, cause, isReuseRace }: Failure, model: JudgedModel
   if (found !== undefined && status! >= 500 && isCallers(text, fault.code, model)) return caller
   const verdict = found ?? (fault.kind === 'truncated' ? cut : (byCause.get(cause) ?? byKind[fault.kind]))
   if (verdict === barred && !isHttp && status !== undefined) return verdictOf({ about: accountTroubles.get(status)! })
+  if (status === 403 && fault.isPage) return screened
   const mayBeAccounts = verdict === caller || verdict === full
   if (mayBeAccounts && model.profile.accountFaults.some((part) => text.includes(part.toLowerCase())))
     return verdictOf({ about: 'denied' })

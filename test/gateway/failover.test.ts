@@ -252,6 +252,20 @@ test('F-U43 U2 if all accounts cool, none is asked: 429 with the known wait, or 
   }
 })
 
+test('U2 a web page with 403, which the words of one request can cause, leaves the account to other requests', async () => {
+  for (const [body, asked] of [
+    ['\n<!DOCTYPE html><title>Attention Required!</title>', 1],
+    ['{"error":{"message":"denied"}}', 0],
+  ] as const) {
+    const memory = createPoolMemory(() => 0)
+    const first = startRig({ memory })
+    refuse(first, 403, {}, body)
+    await first.turn()
+    assert.equal((first.end!.error as GatewayError).code, 'no_upstream_account')
+    assert.equal(startRig({ memory }).sent.length, asked)
+  }
+})
+
 test('F-U44 a failing upstream gets ten retries a minute beyond its tenth; then no request is repeated', async () => {
   const memory = createPoolMemory(() => 0)
   const failed = []

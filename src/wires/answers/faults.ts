@@ -179,7 +179,7 @@ export function plainEnvelope(facts: ErrorFacts): string {
 
 /**
  * Reads the fault of an HTTP refusal. The body is JSON in any vendor's form, or a sentence as plain text
- * (mlflow/mlflow#26036). HTML and XML pages are ignored.
+ * (mlflow/mlflow#26036). The text of an HTML or XML page is ignored.
  * @param exception the exception's name in the response header `x-amzn-errortype`
  */
 export function decodeRefusal(status: number, bodyText: string, exception?: string): Fault {
@@ -199,7 +199,12 @@ function readRefusal(httpStatus: number, text: string): Fault {
     // Truncated JSON is not shown to the client. A plain text with status 404 comes from a router that does not know
     // our path. The client cannot correct that, so the text is ignored.
     const isSentence = httpStatus !== 404 && /^\s*[^\s<{["]/.test(bodyText)
-    return { kind: kindOfStatus(httpStatus), status: httpStatus, text: isSentence ? wordsOf(bodyText.trim()) : '' }
+    return {
+      kind: kindOfStatus(httpStatus),
+      status: httpStatus,
+      text: isSentence ? wordsOf(bodyText.trim()) : '',
+      ...(/^\s*</.test(bodyText) && { isPage: true }),
+    }
   }
   const object = asErrorObject(body)
   const error =
