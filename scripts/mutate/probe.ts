@@ -16,7 +16,7 @@ export type Instrumented = { count: number; code: Record<string, string> }
 /** The mutants that a test ran; without a name, those that ran while its file was loaded. */
 export type Visits = { test: string | undefined; ms: number; mutants: number[] }
 
-type Hooked = { name: string; fullName?: string; passed?: boolean }
+type Hooked = { name: string; fullName: string; passed?: boolean }
 
 const { count, code } = JSON.parse(readFileSync(codePath, 'utf8')) as Instrumented
 registerHooks({
@@ -46,9 +46,12 @@ function watchVisits(): void {
   Object.assign(globalThis, {
     __mutantVisits: visits,
     __mutant(id: number) {
-      if (visits[id] === 0) {
-        visits[id] = 1
+      if (visits[id] !== 0) return false
+      try {
         if (!shared) appendFileSync(join(others, `${process.pid}`), `${id}\n`)
+        visits[id] = 1
+      } catch {
+        // The test gave this program no files or no space, and examines how the program deals with that.
       }
       return false
     },
@@ -62,16 +65,14 @@ function forgetVisits(): void {
 
 async function noteVisits(): Promise<void> {
   mkdirSync(others, { recursive: true })
-  const { beforeEach, afterEach } = await import('node:test')
   const notes: Visits[] = []
   let started = performance.now()
-  beforeEach((test) => {
-    if (isPart(test)) return
-    take(undefined)
-    started = performance.now()
-  })
-  afterEach((test) => {
-    if (!isPart(test)) take(test.name)
+  await watchTests({
+    begins() {
+      take(undefined)
+      started = performance.now()
+    },
+    ends: ({ name }) => take(name),
   })
   process.on('exit', () => {
     take(undefined)
@@ -92,15 +93,30 @@ async function noteVisits(): Promise<void> {
 }
 
 async function stopAtFailure(): Promise<void> {
-  const { afterEach } = await import('node:test')
-  afterEach((test) => {
-    if ((test as Hooked).passed || isPart(test)) return
-    writeFileSync(TRIWIRE_MUTANTS_REPORT, JSON.stringify(test.name))
-    process.exit(1)
+  await watchTests({
+    begins() {},
+    ends({ name, passed }) {
+      if (passed) return
+      writeFileSync(TRIWIRE_MUTANTS_REPORT, JSON.stringify(name))
+      process.exit(1)
+    },
   })
 }
 
-/** Whether a test is inside another one: only whole tests are counted and chosen. */
-function isPart(test: Hooked): boolean {
-  return test.fullName !== undefined && test.fullName !== test.name
+/**
+ * Reports the tests that are counted and chosen. A test inside another test is a part of it. A suite is not a test, so
+ * the tests inside a suite are reported.
+ */
+async function watchTests({ begins, ends }: { begins(): void; ends(test: Hooked): void }): Promise<void> {
+  const { beforeEach, afterEach } = await import('node:test')
+  let whole: string | undefined
+  beforeEach((context) => {
+    const { fullName } = context as Hooked
+    if (whole !== undefined && fullName.startsWith(`${whole} > `)) return
+    whole = fullName
+    begins()
+  })
+  afterEach((context) => {
+    if ((context as Hooked).fullName === whole) ends(context as Hooked)
+  })
 }
