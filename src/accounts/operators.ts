@@ -63,9 +63,7 @@ export function revokeOperator(idOrName: string, nowMs: number): BookChange<Oper
     about: { operator: idOrName },
     decide({ operators }) {
       const operator =
-        operators.find(({ id }) => id === idOrName) ??
-        operators.find((one) => one.name === idOrName && isLive(one, nowMs)) ??
-        operators.at(-1)
+        operators.find(({ id }) => id === idOrName) ?? operators.find((one) => isLive(one, nowMs)) ?? operators.at(-1)
       if (!operator) throw new BookError('no_operator', idOrName)
       if (operator.revokedMs !== undefined) return { writes: [], result: operator }
       return {
