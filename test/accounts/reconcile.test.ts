@@ -285,6 +285,13 @@ test('law 14 a debit at any moment of an export is unexplained if the export has
   )
 })
 
+test('law 14 a debit beside an export that has nothing of its model makes no difference', async () => {
+  for (const ms of [startMs - 1, startMs + hourMs + 1]) {
+    const told = await reconcile([hourly(0, 'strange')], [debit('req_1', ms, small)], { provider: 'anthropic', isOf })
+    assert.deepEqual([told.unexplained, told.ours, told.matched], [0, 1, 0])
+  }
+})
+
 test('model names match in any case, with or without owner, and without a day unless the day is named', async () => {
   for (const [theirs, ours] of [
     ['Claude4.5Sonnet', 'claude4.5sonnet'],

@@ -148,6 +148,11 @@ const forgeries: [name: string, sql: (a: string) => string[], finding: RegExp][]
     /archive of 2026-02: the audit trail says that it was detached, and it is missing/,
   ],
   [
+    'an archive is gone, and its sealed rows are not',
+    () => ["DELETE FROM archives WHERE month = '2026-02'"],
+    /has a sealed row of 2026-02, of which there is no archive/,
+  ],
+  [
     'all traces of a month but the audit',
     () => [...['archives', 'seals', 'sealed_sums', 'archived'].map((table) => `DELETE FROM ${table}`)],
     /follows entry 0/,
@@ -447,6 +452,23 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
+  test('issue 48 a detachment that was interrupted before it removed entries changes nothing, even beside a detached month', async () => {
+    const { store } = await open()
+    await detachMonth(store.archives, wishes('2026-01'))
+    const { shown, dialect, fileOf, lock, idOf, tidy, begin } = store.archives
+    const run: ArchiveStore['run'] = async (step) => {
+      const sealed = ask(dialect, () => `SELECT 1 FROM ${dialect.schema}.seals WHERE month = '2026-02'`)
+      if ((await store.archives.run(sealed)).length > 0) throw new Error('killed')
+      return store.archives.run(step)
+    }
+    const archives = { shown, dialect, fileOf, lock, idOf, tidy, begin, close: async () => {}, run }
+    const before = await store.listEntries({ limit: 1_000 })
+    await assert.rejects(detachMonth(archives, wishes('2026-02')), /killed/)
+    assert.equal(await stateOf(store, '2026-02'), 'sealing')
+    assert.deepEqual(await store.listEntries({ limit: 1_000 }), before)
+    assert.deepEqual(await store.verify(verifyOptions), [])
+  })
+
   test('issue 48 of two commands at any moment one is refused, and the store stays correct', async () => {
     const { store } = await open()
     const { shown, dialect, fileOf, lock, idOf, tidy, begin } = store.archives
@@ -671,6 +693,25 @@ onEachStore((engine) => {
     assert.equal((await detachMonth(store.archives, wishes('2026-03'))).entries, 3)
     assert.deepEqual(await store.verify(verifyOptions), [])
     for (const month of ['2026-03', '2026-01']) await attachMonth(store.archives, wishes(month))
+    assert.deepEqual(await store.verify(verifyOptions), [])
+  })
+
+  test('issue 48 Y20 the last grant and all entries after it stay, and the rest of the grant lapses as ever', async () => {
+    const store = await engine.open({ atMs: januaryMs, zone })
+    await store.adoptReporting(reporting)
+    const { id } = await store.createAccount('granted', 50_000_000n)
+    await store.updateAccount(id, { grant: { nanos: 10_000_000n, lapses: true } })
+    for (const ms of [januaryMs + day, Date.UTC(2026, 1, 10)]) {
+      await store.turn(ms)
+      await store.postDebits([{ ...createDebitRow(`req_${ms}`, id), createdMs: ms }])
+    }
+    await store.turn(Date.UTC(2026, 3, 15))
+    await foldAll(store)
+    // Only the credit with which the account was created precedes the grant.
+    assert.equal((await detachMonth(store.archives, wishes('2026-01'))).entries, 1)
+    assert.equal(await store.grant(id), true)
+    const lapse = (await store.listEntries({ limit: 9 })).find(({ reference }) => reference?.startsWith('lapse:'))
+    assert.equal(lapse?.amountNanos, 2n * costNanos - 10_000_000n)
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 

@@ -129,6 +129,18 @@ onEachStore((engine) => {
     assert.ok(!(await against(head)).findings.some((finding) => finding.endsWith(changed)))
   })
 
+  test('issue 46 C15 after a correction, the entries of a key are listed in the order in which they were posted', async () => {
+    const store = await engine.open({ atMs: startMs })
+    const { a, keyId, post } = await damage(store)
+    await store.correctAhead(lastMs)
+    await store.turn(startMs + 3 * day)
+    await post('req_new', a, startMs + 3 * day)
+    assert.deepEqual(
+      (await store.listEntries({ keyIds: [keyId], limit: 9 })).map(({ bill }) => bill!.requestId),
+      ['req_new', 'req_right', 'req_last', 'req_ahead', 'req_before'],
+    )
+  })
+
   test('issue 46 C15 a head that was taken while the clock was ahead is still valid after the correction', async () => {
     const store = await engine.open({ atMs: startMs })
     const { id } = await store.createAccount('one', 50_000_000n)

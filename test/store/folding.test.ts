@@ -7,6 +7,9 @@ import { readFilter } from '../../src/operations/filter.ts'
 import type { Context } from '../../src/operations/operation.ts'
 import { runningOperations } from '../../src/operations/running.ts'
 import { tellUsage } from '../../src/operations/usage-shape.ts'
+import type { Statement } from '../../src/store/sql/dialect.ts'
+import { createWords } from '../../src/store/sql/words.ts'
+import { createDialect } from '../../src/store/sqlite/run.ts'
 import { onEachStore, type TestStore } from './engines.ts'
 import { createDebitRow } from './fixtures.ts'
 
@@ -119,6 +122,22 @@ onEachStore((engine) => {
       while (await store.fold(500)) {}
     }
   })
+})
+
+test('C9 new words are written in one order, so that two servers that write the same words do not deadlock', () => {
+  const places = [
+    { model: 'b', upstream: 'y' },
+    { model: 'a', upstream: 'x' },
+  ].map((place) => ({ place }))
+  const written = (rows: typeof places) => {
+    const step = createWords(createDialect()).placesOf(rows, ['model', 'upstream'])
+    const statements: Statement[] = []
+    for (let turn = step.next(); !turn.done; turn = step.next([]))
+      if ('text' in turn.value && turn.value.text.startsWith('INSERT')) statements.push(turn.value)
+    return statements.flatMap(({ values }) => values)
+  }
+  for (const rows of [places, places.toReversed()])
+    assert.deepEqual(written(rows), ['model', 'a', 'model', 'b', 'upstream', 'x', 'upstream', 'y'])
 })
 
 test('CON-10 a status reports how much is folded only while reports leave something out, and waits for no store', async () => {
