@@ -119,13 +119,13 @@ export class ChunkedReader {
     this.#trailer += Buffer.from(buffer, byteOffset, length).toString(
       'latin1',
       from,
-      Math.min(length, from + ignoredMax + 1),
+      Math.min(length, from + ignoredMax - before),
     )
     const isNone = this.#trailer.startsWith('\r\n')
     const end = isNone ? 0 : this.#trailer.indexOf('\r\n\r\n', Math.max(0, before - 3)) + 2
     if (!isNone && end === 1) {
       // Invalid octets are rejected at once, because the end of the trailer may never come.
-      if (this.#trailer.length > ignoredMax || !canStandInHead(this.#trailer, Math.max(0, before - 2)))
+      if (this.#trailer.length >= ignoredMax || !canStandInHead(this.#trailer, Math.max(0, before - 2)))
         this.#place = 'broken'
       return length
     }

@@ -113,7 +113,11 @@ test('F-C13 F-C22 ignored bytes and the digits of a size have bounds', () => {
   const trailer = (length: number) => `0\r\nx: ${'t'.repeat(length)}\r\n\r\n`
   for (const bare of ['0\r\n\n', '0\r\nx: y\n', '0\r\nx: y\n\n', '0\r\nx: y\r\n\n', '0\r\nx\0'])
     assert.deepEqual([read(bare).isOver, read(bare).isBroken], [false, true], JSON.stringify(bare))
-  assert.deepEqual([read(trailer(16_000)).isOver, read(trailer(17_000)).isBroken], [true, true])
+  // With its name and its line ends, the trailer has 16,384 octets, or one more.
+  for (const sizes of [[], [3, 10_000, 10_000], Array(17_000).fill(1)]) {
+    const [most, more] = [read(trailer(16_377), sizes), read(trailer(16_378), sizes)]
+    assert.deepEqual([most.isOver, more.isOver, more.isBroken], [true, false, true], `${sizes}`)
+  }
   assert.equal(read(`0\r\nx: ${'t'.repeat(20_000)}`, Array(21_000).fill(1)).isBroken, true)
   const padded = (zeros: number) => read(`${'0'.repeat(zeros)}1\r\na`)
   assert.deepEqual([padded(63).data, padded(64).isBroken, read('fffffffffffffff\r\na').isBroken], ['a', true, true])
