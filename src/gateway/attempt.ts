@@ -184,13 +184,11 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
 
   onEnd(): void {
     this.#isSent = this.isSent
-    this.#flight = undefined
-    this.#contain(() => this.#takeEnd())
+    this.#takeClose(() => this.#takeEnd())
   }
 
   onError(fault: TransportFault): void {
-    this.#flight = undefined
-    this.#contain(() => this.#takeError(fault))
+    this.#takeClose(() => this.#takeError(fault))
   }
 
   /** Abandons an attempt that lingers for too long. Otherwise checks the upstream's silence. @param nowMs monotonic */
@@ -317,7 +315,6 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   }
 
   #takeData(piece: Buffer): void {
-    if (this.#state === 'lingering' || this.#state === 'over') return
     this.#lastByteMs = this.#parts.clockMs()
     if (this.#isFormKnown || this.#state === 'refusing') {
       this.#read(piece)
@@ -375,9 +372,14 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     } else if (fold.state !== 'unseen' && fold.state !== 'shown') this.#finish(fold.whole())
   }
 
-  #takeEnd(): void {
+  /** Called when the connection has ended or broken. */
+  #takeClose(work: () => void): void {
+    this.#flight = undefined
     if (this.#state === 'lingering') this.#letGo('over')
-    if (this.#state === 'over') return
+    this.#contain(work)
+  }
+
+  #takeEnd(): void {
     if (this.#relay) this.#tell(this.#relay, this.#relay.end())
     else if (this.#fold) {
       this.#fold.end()
@@ -399,8 +401,6 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   }
 
   #takeError({ cause, isReuseRace }: TransportFault): void {
-    if (this.#state === 'lingering') this.#letGo('over')
-    if (this.#state === 'over') return
     if (this.#state === 'refusing') this.#refuse()
     else if (cause === 'upstream_silent') this.#takeSilence()
     else if (this.#state === 'waiting') this.#fail(broken, cause, isReuseRace)
@@ -425,7 +425,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   }
 
   #checkSilence(nowMs: number): void {
-    if (this.#state === 'over' || this.#isPaused) return
+    if (this.#isPaused) return
     const { firstByteStreamMs, firstByteJsonMs, idleMs, progressMs } = this.#parts.timeouts
     if (this.#state === 'waiting') {
       const limitMs = this.#exchange!.stream ? firstByteStreamMs : firstByteJsonMs
@@ -507,13 +507,17 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     return body
   }
 
-  /** Catches exceptions of our own code, so that a bug ends this request and no other (faults F-P7). */
+  /**
+   * Does the work unless the answer is complete or the attempt is over. Catches exceptions of our own code, so that a
+   * bug ends this request and no other (faults F-P7).
+   */
   #contain(work: () => void): void {
     const listener = this.#listener
+    if (listener === undefined) return
     try {
       work()
     } catch (error) {
-      listener?.onBug(error as Error)
+      listener.onBug(error as Error)
     }
   }
 
