@@ -34,7 +34,8 @@ export function refuse(
   failure: Failure,
   verdict: Verdict,
 ): GatewayError {
-  return refusalOf(verdict.tell, failure, () => scrubContext(parts, target), parts.exchange.inClientWords)
+  // Only a refusal by a model has a text to scrub, and it has a target.
+  return refusalOf(verdict.tell, failure, () => scrubContext(parts, target!), parts.exchange.inClientWords)
 }
 
 /**
@@ -45,7 +46,7 @@ export function providerText(parts: RefuseParts, target: Target | undefined, { f
   const { flow, snapshot, exchange } = parts
   if (fault.text === '' || !snapshot.config.explainUpstreamText) return undefined
   const code = fault.code === undefined ? {} : { code: fault.code }
-  const said = scrub(fault.text, { ...scrubContext(parts, target), ...code, generic: '' })
+  const said = scrub(fault.text, { ...scrubContext(parts, target!), ...code, generic: '' })
   return (said && exchange.withoutEchoes(said, flow)) || undefined
 }
 
@@ -59,11 +60,11 @@ export function explainedMessage(
   return (snapshot.config.explainUpstreamText && exchange.withoutEchoes(message, flow)) || rejected
 }
 
-function scrubContext({ snapshot, model, exchange }: Omit<RefuseParts, 'flow'>, target: Target | undefined) {
+function scrubContext({ snapshot, model, exchange }: Omit<RefuseParts, 'flow'>, target: Target) {
   return {
     modelId: model.id,
-    upstreamModels: [...new Set([model.upstreamModel, target?.model.upstreamModel ?? model.upstreamModel])],
-    hidden: target ? hostingWords(snapshot.config, target.upstream, snapshot.keyOf) : [],
+    upstreamModels: [...new Set([model.upstreamModel, target.model.upstreamModel])],
+    hidden: hostingWords(snapshot.config, target.upstream, snapshot.keyOf),
     ownPaths,
     isSent: (id: string) => exchange.holds(id),
   }

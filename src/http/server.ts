@@ -163,7 +163,7 @@ export function createEdge(parts: EdgeParts): Edge {
   }
 
   function receive(exchange: HttpExchange): void {
-    if (!exchange.awaitsContinue || exchange.header('expect')?.toLowerCase() === '100-continue') {
+    if (!exchange.awaitsContinue || exchange.header('expect')!.toLowerCase() === '100-continue') {
       handle(exchange, newRequestId())
       return
     }

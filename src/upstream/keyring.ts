@@ -82,10 +82,11 @@ export function createKeyring(
     return [...upstreams].flatMap((upstream) =>
       upstream.accounts.flatMap((account) => {
         const key = find(account, upstream)
+        if (!key) return []
         // If several upstreams have the same source, the source uses the proxy and certificates of the first.
         if (key instanceof CloudKey && !seen.has(key)) key.follow(upstream)
-        if (key) seen.add(key)
-        return key ? { key, account } : []
+        seen.add(key)
+        return { key, account }
       }),
     )
   }

@@ -572,7 +572,6 @@ export class Stay {
     health.firstBytes.left(this.#wait, usual)
     // An answer that began well may still end with a failure that cools the account at once.
     if (this.#isTold && !(this.#isWell && verdict.cool === 'now')) return false
-    this.#isWell = false
     this.#isTold = true
     const isFirst = health.failed(this.#visit, verdict, cause, () => this.#mayCool(), retryAfterSeconds)
     const { memory, likeness } = this.#parts
