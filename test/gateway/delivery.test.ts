@@ -298,6 +298,29 @@ test('spec 7.4.4 C4 a failure after the head is an error frame without a termina
   }
 })
 
+test('C3 the figures of a stream that was cut are partial, even if the model reported them with its last piece', async () => {
+  const rig = startRig({ stream: true })
+  beginStream(rig, 2)
+  const usage = { prompt_tokens: 9, completion_tokens: 50, total_tokens: 59 }
+  rig.sent[0]!.listener.onData(bytes(chunk({ choices: [{ index: 0, delta: { content: 'and' } }], usage })))
+  rig.sent[0]!.listener.onError({ cause: 'upstream_reset', isReuseRace: false })
+  await rig.turn()
+  const { outcome, usageSource, usage: billed } = rig.debits[0]!
+  assert.deepEqual([outcome, usageSource, billed.outputTokens], ['upstream_cut', 'partial', 50])
+})
+
+test('Y5 a client that reads a call as an object gets an error in place of the end of a broken call', async () => {
+  const rig = startRig({ client: 'messages', stream: true, ask: { tools: [{ name: 'f', input_schema: {} }] } })
+  const call = { index: 0, id: 'call_1', type: 'function', function: { name: 'f', arguments: '{"a":' } }
+  beginStream(rig, 0)
+  for (const choice of [{ delta: { tool_calls: [call] } }, { delta: {}, finish_reason: 'tool_calls' }])
+    rig.sent[0]!.listener.onData(bytes(chunk({ choices: [{ index: 0, ...choice }] })))
+  rig.sent[0]!.listener.onData(bytes('data: [DONE]\n\n'))
+  await rig.turn()
+  assert.match(rig.client.text, /tool_use.*event: error/s)
+  assert.doesNotMatch(rig.client.text, /tool_use".*message_stop/s)
+})
+
 test('translation 4.1 content before a fault counts, whatever the pieces it arrives in', async () => {
   const error = chunk({ error: { message: 'no', type: 'server_error' } })
   const rig = startRig({ stream: true })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { type ProfileSetting, resolveProfile } from '../../src/catalog/profiles.ts'
 import { Secret } from '../../src/config/config.ts'
-import type { GatewayError } from '../../src/errors.ts'
+import { GatewayError } from '../../src/errors.ts'
 import { createPoolMemory } from '../../src/upstream/pool-memory.ts'
 import { modelOf, routeOf } from '../native/models.ts'
 import { answers, chunk, frames } from '../support/native.ts'
@@ -611,6 +611,18 @@ test('F-U16 an account that asks for more than a minute cools for that time, up 
     refuse(rig, 429, { 'retry-after': asked })
     const { pool, config } = rig.snapshot
     assert.equal(pool.list(config.catalog.models.values())[0]?.waitMs, waitMs)
+  }
+})
+
+test('U2 an upstream without credentials that refuses the gateway is 503, like an account with a wrong key', async () => {
+  for (const status of [401, 403]) {
+    const rig = startRig({ accounts: [] })
+    refuse(rig, status)
+    await rig.turn()
+    const { error } = rig.end!
+    assert.ok(error instanceof GatewayError, `${error}`)
+    assert.deepEqual([error.code, rig.record.cause], ['no_upstream_account', `upstream_${status}`])
+    assertOver(rig)
   }
 })
 

@@ -10,7 +10,7 @@ import type { HttpExchange } from '../../src/http/http-exchange.ts'
 import { atEnd } from '../support/at-end.ts'
 import { collect } from '../support/garbage.ts'
 import { listen } from '../support/listen.ts'
-import { until, within } from '../support/waiting.ts'
+import { turn, until, within } from '../support/waiting.ts'
 
 /* One client's connection, before a gateway that answers as the test says. */
 
@@ -52,6 +52,12 @@ async function connectTo({ host }: Exchanges): Promise<() => Promise<{ client: S
   }
 }
 
+/** A connection whose client is the test, which pushes what arrives. */
+function connectDuplex({ host }: Exchanges): { socket: Duplex; connection: Connection } {
+  const socket = new Duplex({ read() {}, write: (_, __, done) => done() })
+  return { socket, connection: new Connection(socket as unknown as Socket, host) }
+}
+
 test('C3 decision 58 a request after an answer that could not be written is not begun', async () => {
   const house = openHouse((exchange) => exchange.answer(200, '', '{}'))
   const socket = new Duplex({ read() {}, write: (_, __, done) => done(new Error('EPIPE')) })
@@ -59,6 +65,35 @@ test('C3 decision 58 a request after an answer that could not be written is not 
   socket.push(asked + asked)
   await until(() => socket.closed)
   assert.equal(house.admitted.length, 1)
+})
+
+test('RFC 9112 2.2 empty lines before a request do not count as its headers', async () => {
+  const house = openHouse()
+  const { socket } = connectDuplex(house)
+  socket.push(`${'\r\n'.repeat(5_000)}GET / HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(8_000)}\r\n\r\n`)
+  await until(() => house.admitted.length === 1)
+})
+
+test('R11 F-C1 the time for a head counts from its first bytes, or from the start of the connection; later bytes do not restart it', async () => {
+  const house = openHouse((exchange) => exchange.answer(200, '', '{}'))
+  const { socket, connection } = connectDuplex(house)
+  for (const [answered, seconds] of [
+    [1, 15],
+    [2, 5],
+  ] as const) {
+    for (const [passed, text] of [
+      [10, asked.slice(0, 9)],
+      [3, asked.slice(9, 20)],
+      [2, asked.slice(20, -2)],
+    ] as const) {
+      Object.assign(house.host, { second: house.host.second + passed })
+      socket.push(text)
+      await turn()
+    }
+    assert.deepEqual(connection.waited, { for: 'head', seconds })
+    socket.push(asked.slice(-2))
+    await until(() => house.admitted.length === answered && connection.isIdle)
+  }
 })
 
 test('R18 decision 58 keeping part of a read does not keep the whole of it', async () => {

@@ -147,6 +147,7 @@ test('R3 F-C26 upgrades are ignored, CONNECT and TRACE unknown, OPTIONS * a pref
   const told404 = await raw(gateway.url, probe('/v1/chat/completions'), { answers: 1 })
   assert.deepEqual([told(told426), told(told404)], [['426 unknown_url'], ['404 unknown_url']])
   assert.equal(told426.answers[0]!.body, told404.answers[0]!.body)
+  assert.deepEqual(told(await raw(gateway.url, probe('/v1/nowhere'), { answers: 1 })), ['404 unknown_url'])
   assert.deepEqual(told(await raw(gateway.url, 'CONNECT a.example:443 HTTP/1.1\r\nhost: a\r\n\r\n')), [
     '404 unknown_url',
   ])

@@ -10,6 +10,7 @@ const piece = 65_536
 function setUp() {
   let next: (() => void) | undefined
   const leftovers = new Leftovers((run) => {
+    assert.equal(next, undefined, 'one turn is due at a time')
     next = run
   })
   let thrownAway = 0

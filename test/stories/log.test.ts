@@ -103,6 +103,10 @@ const cases: Record<string, { ask: () => Promise<string>; line: Record<string, u
     ask: () => idOf(post(['content-length: 1', 'transfer-encoding: chunked', 'x-other: canary-header'], '')),
     line: { outcome: 'refused', status: 400, cause: 'bad_http', code: 'invalid_body' },
   },
+  'bytes that are not HTTP': {
+    ask: () => idOf('canary\r\n\r\n'),
+    line: { outcome: 'refused', status: 400, cause: 'bad_http', path: '' },
+  },
   'a bad chunk': {
     ask: () => idOf(post(['transfer-encoding: chunked'], 'canary\r\n')),
     line: { outcome: 'refused', status: 400, code: 'invalid_body', path },

@@ -52,6 +52,8 @@ test('Y18 implicit_key sends an HMAC per account if the client sent no key, on e
     for (const wire of ['chat', 'responses']) {
       const pair = `${client} to ${wire}`
       assert.equal(await sentBy(own, client, `${wire}-off`), undefined, pair)
+      const unasked = await sentBy(own, client, `${wire}-off`, {}, { 'x-session-id': 'mine' })
+      if (client === wire) assert.equal(unasked, undefined, `${pair}: a session does not replace the setting`)
       const key = await sentBy(own, client, `${wire}-account`)
       assert.match(String(key), digest, pair)
       assert.equal(await sentBy(own, client, `${wire}-account`, { stream: true }), key, pair)

@@ -376,8 +376,9 @@ test('a route has its own name for the model, its own quirks and its own headers
   assert.deepEqual([second.model.upstreamModel, second.model.profile], ['my-deployment', model.profile])
   assert.deepEqual(second.headers, ['x-of', 'route', 'x-more', '1'])
   const stay = pool.enter({ target: second, why: 'spread', isHome: true }, search(), true)
-  stay.failed(full, 'a cause', undefined)
+  assert.equal(stay.failed(full, 'a cause', undefined), true)
   assert.equal(pool.list([model])[1]?.state, 'cooling')
+  assert.equal(stay.failed(full, 'a cause', undefined), false, 'a failure is reported once')
 })
 
 test('P6 accounts never share a conversation: the key is scoped before it is bound, and models have their own', () => {
