@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { formatBudget } from '../accounts/budget.ts'
 import type { AccountReader } from '../accounts/planless.ts'
 import type { Config } from '../config/config.ts'
+import { commandLine } from '../programs/shells.ts'
 import { type GlobalOptions, usage } from './options.ts'
 import { formatFields, print } from './print.ts'
 
@@ -53,7 +54,7 @@ export async function warnOfRules(
   const warnings: { path: string; message: string }[] = []
   for (const [at, { account }] of rules.entries()) {
     if (account === undefined || (await accounts.findAccount(account))) continue
-    const cure = `run triwire account create ${account}, or name another account in the rule`
+    const cure = `run ${commandLine('posix', ['triwire', 'account', 'create', account])}, or name another account in the rule`
     const message = `There is no account ${account}, so the people of this rule cannot sign in: ${cure}.`
     warnings.push({ path: `sign_in.rules.${at}.account`, message })
   }

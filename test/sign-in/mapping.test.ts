@@ -108,7 +108,7 @@ test('issue 45 `check` and `sign-in explain` name accounts of rules that the sto
   const cwd = testFolder('accounts')
   const path = join(cwd, 'triwire.db')
   const of = (account: string) => ({ groups: [account], account })
-  const sign_in = { ...signIn, rules: [{ groups: ['platform'], role: 'admin' }, ...['acme', 'gone'].map(of)] }
+  const sign_in = { ...signIn, rules: [{ groups: ['platform'], role: 'admin' }, ...['acme', "gone's team"].map(of)] }
   writeFileSync(join(cwd, 'triwire.yaml'), JSON.stringify({ api_url: 'https://llm.example', sign_in, store: path }))
   const env = { SECRET: 'x' }
   const explain = (group: string) => runWarm(['sign-in', 'explain', '--groups', group, '--json'], { cwd, env })
@@ -119,8 +119,8 @@ test('issue 45 `check` and `sign-in explain` name accounts of rules that the sto
     return warnings.filter((one) => one.path.startsWith('sign_in.rules'))
   }
   const message =
-    'There is no account gone, so the people of this rule cannot sign in: run triwire account create gone, or name another account in the rule.'
-  for (const group of ['acme', 'gone', 'platform']) assert.equal((await explain(group)).stderr, '')
+    "There is no account gone's team, so the people of this rule cannot sign in: run triwire account create 'gone'\\''s team', or name another account in the rule."
+  for (const group of ['acme', "gone's team", 'platform']) assert.equal((await explain(group)).stderr, '')
   assert.deepEqual(await check(), [])
   assert.ok(!existsSync(path), 'nothing is known of a store that does not exist yet')
   const store = openStore(path)
@@ -128,7 +128,7 @@ test('issue 45 `check` and `sign-in explain` name accounts of rules that the sto
   store.close()
   const before = readdirSync(cwd)
   assert.deepEqual(await check(), [{ path: 'sign_in.rules.2.account', message }])
-  const found = { acme: '', gone: `warning: ${message}\n`, platform: '' }
+  const found = { acme: '', "gone's team": `warning: ${message}\n`, platform: '' }
   for (const [group, stderr] of Object.entries(found)) assert.equal((await explain(group)).stderr, stderr)
   assert.deepEqual(readdirSync(cwd), before)
   // A rule may name the id of an account too.

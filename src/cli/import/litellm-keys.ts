@@ -16,6 +16,7 @@ import { isShownWhole } from '../../accounts/shown-text.ts'
 import { asObject } from '../../bytes/json.ts'
 import { writeFirst } from '../../catalog/near-ids.ts'
 import { rateMax } from '../../operations/fields.ts'
+import { commandLine } from '../../programs/shells.ts'
 import type { ImportedSetting } from './import-report.ts'
 import { type DumpRow, isTrue, type LitellmDump, memberOf } from './litellm-dump.ts'
 
@@ -119,7 +120,7 @@ class KeysPlanning {
     for (const { name, creditNanos } of this.#accounts.values())
       if (creditNanos === 0n)
         this.#notes.add(
-          `the account ${name} has no credit, so its keys get 402: name --credit, or run triwire account credit ${name} 500 --reference TEXT`,
+          `the account ${name} has no credit, so its keys get 402: name --credit, or run ${commandLine('posix', ['triwire', 'account', 'credit', name])} 500 --reference TEXT`,
         )
     const free = [...this.#accounts.values()].filter(({ bounds }) => bounds.requestsPerMinute === undefined)
     if (free.length > 0) this.#notes.add(noteOfRates(free.map(({ name }) => name)))
@@ -218,7 +219,7 @@ class KeysPlanning {
       const credit = this.#options.creditNanos ?? left ?? 0n
       if (this.#options.creditNanos === undefined && left !== undefined && budget?.per !== undefined)
         this.#notes.add(
-          `team ${name}: ${formatCredits(left)} are booked once; for credit in each month: triwire account grant ${name} 50/month`,
+          `team ${name}: ${formatCredits(left)} are booked once; for credit in each month: ${commandLine('posix', ['triwire', 'account', 'grant', name])} 50/month`,
         )
       this.#settings.push({
         setting: `team ${alias}`,

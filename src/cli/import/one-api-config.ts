@@ -5,6 +5,7 @@ import { modelsMax } from '../../accounts/key-bounds.ts'
 import { digestKey, mayHoldKey } from '../../accounts/keys.ts'
 import { isShownWhole } from '../../accounts/shown-text.ts'
 import { asObject, parseObject } from '../../bytes/json.ts'
+import { commandLine } from '../../programs/shells.ts'
 import type { ImportedSetting } from './import-report.ts'
 import { isTrue } from './litellm-dump.ts'
 import { type KeysPlan, noteOfRates } from './litellm-keys.ts'
@@ -248,7 +249,7 @@ export function planOneApiKeys(
   for (const { name, creditNanos } of foreign.accounts)
     if (creditNanos === 0n)
       notes.add(
-        `the account ${name} has no credit, so its keys get 402: run triwire account credit ${name} 500 --reference TEXT`,
+        `the account ${name} has no credit, so its keys get 402: run ${commandLine('posix', ['triwire', 'account', 'credit', name])} 500 --reference TEXT`,
       )
   if (foreign.accounts.length > 0) notes.add(noteOfRates(foreign.accounts.map(({ name }) => name)))
   return { foreign, labels: {}, settings, notes: [...notes] }

@@ -422,6 +422,8 @@ test('issue 50 a team with a budget or limits becomes an account with the rest, 
   ])
   assert.deepEqual(usual.labels, { team: ['Team-t2'] })
   assert.match(usual.notes.join(), /the account litellm has no credit, so its keys get 402/)
+  const broke = shown({ teams: 'accounts', creditNanos: 0n })
+  assert.match(broke.notes.join(), /or run triwire account credit 'Team t1' 500 --reference TEXT/)
   assert.deepEqual(plan(keys, [rich, poor]).foreign.keys[0]!.bounds.models, ['m'])
   assert.deepEqual(
     shown({ teams: 'accounts', creditNanos: 7n }).accounts.map(([name, credit]) => `${name} ${credit}`),
