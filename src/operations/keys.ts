@@ -268,7 +268,10 @@ export const keyOperations = [
     kind: 'edits',
     input: z.strictObject({
       key: field.key,
-      label: label.nullable().optional().describe('a name for people; null removes it'),
+      label: field
+        .orNone('must be a text', (text) => text)
+        .optional()
+        .describe('a name for people; `none` removes it'),
       ...bounds,
     }),
     output: keyShape,

@@ -25,6 +25,11 @@ test('an account from its creation to its suspension, as JSON', async (t) => {
   assert.equal(key?.slice(0, 15), prefix)
   const [listed] = (await runWarm(['key', 'list', 'one', ...store])).json
   assert.deepEqual([listed?.id, listed?.account, listed?.revoked], [keyId, id, null])
+  for (const [typed, label] of [
+    ['ci', 'ci'],
+    ['none', null],
+  ] as const)
+    assert.equal((await runWarm(['key', 'set', keyId!, '--label', typed, ...store])).json['label'], label)
   const rotated = await runWarm(['key', 'rotate', keyId!, '--grace', '1h', ...store])
   assert.notEqual(rotated.json.key, key)
   assert.match((await runWarm(['key', 'revoke', prefix!, ...store])).json.revoked!, /^\d{4}-\d\d-\d\dT/)
