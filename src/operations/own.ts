@@ -4,7 +4,7 @@ import { keysNamedMax } from '../accounts/book-rows.ts'
 import type { Books, Principal } from '../accounts/books.ts'
 import { mayUse } from '../accounts/key-bounds.ts'
 import type { PersonRow } from '../accounts/persons.ts'
-import { ownKeysMax } from '../accounts/sign-in/own-keys.ts'
+import { ownKeysMax, ownNameMax } from '../accounts/sign-in/own-keys.ts'
 import type { ListedSession } from '../accounts/sign-in/rows.ts'
 import type { UsageGrouping } from '../accounts/usage/question.ts'
 import { clientWireNames } from '../catalog/wire-names.ts'
@@ -318,7 +318,10 @@ export const ownOperations = [
     role: 'own',
     kind: 'creates',
     input: z.strictObject({
-      name: field.text('must be a text').max(100).describe('a name for the key, such as the agent and its machine'),
+      name: field
+        .text('must be a text')
+        .max(ownNameMax)
+        .describe('a name for the key, such as the agent and its machine'),
     }),
     output: z.object({
       key: z.string().optional().describe('the key itself, which is shown only in this answer'),

@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
 import { fileOf } from '../../src/cli/login/kept.ts'
+import { makeOwnKey } from '../../src/cli/login/own-key.ts'
 import { findNetwork, isPrivateAddress } from '../../src/cli/login/private-network.ts'
 import { findTokenCommand } from '../../src/cli/login/token-command.ts'
 import { programs } from '../../src/programs/known/index.ts'
@@ -148,6 +149,13 @@ test('issue 47 setup --login makes no key in a dry run, and prints why a gateway
     assert.equal(code, 1)
     assert.match(stderr, said)
   }
+})
+
+test('issue 47 the name of an agent and its machine is cut to what a gateway takes', async () => {
+  const { server } = await machine()
+  await makeOwnKey(server.url, accessToken(1), `${'a'.repeat(94)} b`)
+  const [{ form }] = asked(server, '/console/api/me/keys') as [SignInServer['asked'][number]]
+  assert.match(JSON.stringify(form), /[^a]a{94}[^a ]/)
 })
 
 test('issue 47 setup --login signs in a person who is not; a gateway without sign-in is reported', async () => {

@@ -6,6 +6,7 @@ import { createKey } from '../../src/accounts/keys.ts'
 import type { Redemption } from '../../src/accounts/sign-in/grant-rules.ts'
 import type { IssuedTokens, SignedIn } from '../../src/accounts/sign-in/rows.ts'
 import { createTokens } from '../../src/accounts/sign-in/tokens.ts'
+import { allOperations } from '../../src/operations/openapi.ts'
 import { runsUpTo } from '../support/runs.ts'
 import { onEachStore, type TestStore } from './engines.ts'
 import { createDebitRow, verifyOptions } from './fixtures.ts'
@@ -561,6 +562,16 @@ onEachStore((engine) => {
     assert.equal((await keyOf(rotated.id)).revokedMs, startMs + 10.5 * day)
     assert.equal((await keyOf(operators.id)).revokedMs, undefined)
     await assert.rejects(store.createOwnKey(again.session.keyId, 'x'), { code: 'no_session' })
+  })
+
+  test('Y20 each name that the operation takes for a key of a person is a label with its mark', async () => {
+    const { store } = await open()
+    const { session } = await signIn(store, { sealed: 'x' })
+    const { input } = allOperations.find(({ id }) => id === 'own.key.create')!
+    const taken = [1, 94, 95, 96, 100, 101].filter((length) => input.safeParse({ name: 'x'.repeat(length) }).success)
+    assert.deepEqual(taken, [1, 94, 95])
+    for (const length of taken) assert.ok(await store.createOwnKey(session.keyId, 'x'.repeat(length)))
+    await assert.rejects(store.createOwnKey(session.keyId, 'x'.repeat(96)), { code: 'label_invalid' })
   })
 
   test('Y20 no answer of the provider moves an end that an operator or a rotation gave to a key that a person made', async () => {

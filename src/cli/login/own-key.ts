@@ -5,6 +5,9 @@ import { SignInFault } from './fault.ts'
 
 const patienceMs = 10_000
 
+/** The most characters that a gateway takes as the name of such a key. */
+const nameMax = 95
+
 /**
  * Makes a key for an agent that cannot run a command to get tokens. The key has the person and the limits of the
  * session. It is paused while the identity provider has not confirmed the person for seven days.
@@ -18,7 +21,7 @@ export async function makeOwnKey(url: string, bearer: string, agent: string): Pr
     const response = await ask(place, {
       method: 'POST',
       headers: { authorization: `Bearer ${bearer}`, accept: 'application/json', 'content-type': 'application/json' },
-      body: JSON.stringify({ name: `${agent} on ${hostname()}`.slice(0, 100) }),
+      body: JSON.stringify({ name: `${agent} on ${hostname()}`.slice(0, nameMax).trim() }),
       signal: AbortSignal.timeout(patienceMs),
     })
     status = response.status
