@@ -208,6 +208,7 @@ export function parseMetadata(text: string): Metadata {
 /** Checks an id from a system of the operator. @throws RangeError */
 export function checkExternalId(id: string): string {
   if (mayHoldKey(id)) throw new RangeError('An external id is not secret: it must not hold a key.')
-  if (!/^[^\s\p{C}]{1,200}$/u.test(id)) throw new RangeError('An external id has 1 to 200 characters and no blanks.')
+  if (!/^[^\s\p{C}]{1,200}$/u.test(id))
+    throw new RangeError('An external id has 1 to 200 characters, all of which can be seen, and no blanks.')
   return id
 }

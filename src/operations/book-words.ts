@@ -18,7 +18,7 @@ const words: Record<BookErrorCode, BookErrorWords> = {
     problem: 'invalid_request',
     field: 'name',
     say: () =>
-      'An account name has 1 to 100 characters, none of them a control character, no blanks around, not the form of an id, and no key in it',
+      'An account name has 1 to 100 characters, all of which can be seen, no blanks around, not the form of an id, and no key in it',
   },
   name_taken: {
     problem: 'conflict',
@@ -67,7 +67,7 @@ const words: Record<BookErrorCode, BookErrorWords> = {
   label_invalid: {
     problem: 'invalid_request',
     field: 'label',
-    say: () => 'A label has 1 to 100 characters and no blanks around',
+    say: () => 'A label has 1 to 100 characters, all of which can be seen, and no blanks around',
   },
   label_secret: {
     problem: 'invalid_request',
@@ -193,12 +193,13 @@ const words: Record<BookErrorCode, BookErrorWords> = {
   person_name_invalid: {
     problem: 'invalid_request',
     field: 'name',
-    say: () => 'The name of a person has 1 to 100 characters, no blanks around, and not the form of an id or a key',
+    say: () =>
+      'The name of a person has 1 to 100 characters, all of which can be seen, no blanks around, and not the form of an id or a key',
   },
   external_id_invalid: {
     problem: 'invalid_request',
     field: 'external_id',
-    say: () => 'An external id has 1 to 200 characters, no blanks around, and holds no key',
+    say: () => 'An external id has 1 to 200 characters, all of which can be seen, no blanks around, and holds no key',
   },
   email_invalid: {
     problem: 'invalid_request',

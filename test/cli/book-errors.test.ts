@@ -11,7 +11,7 @@ test('each rule of the books is reported at the command line in a sentence with 
     [
       'name_invalid',
       ' a',
-      'An account name has 1 to 100 characters, none of them a control character, no blanks around, not the form of an id, and no key in it',
+      'An account name has 1 to 100 characters, all of which can be seen, no blanks around, not the form of an id, and no key in it',
     ],
     ['name_taken', 'one', 'There is already an account named "one": choose another name'],
     ['no_account', 'two', 'There is no account "two": see triwire account list'],
@@ -24,7 +24,7 @@ test('each rule of the books is reported at the command line in a sentence with 
       'key_1',
       "Key key_1 was rotated, or is a person's own that was given a sooner end, and lives no longer: give another end to the key that followed it, or have a new one made",
     ],
-    ['label_invalid', 'acct_1', 'A label has 1 to 100 characters and no blanks around'],
+    ['label_invalid', 'acct_1', 'A label has 1 to 100 characters, all of which can be seen, and no blanks around'],
     ['label_secret', 'acct_1', 'A label is not secret: it must not hold a key'],
     ['reference_missing', ' ', 'A credit needs a reference: the number of its payment, or why it is given'],
     [

@@ -438,7 +438,7 @@ test('key create --label is shown by key list, kept by rotate, and is never take
   assert.match(table.stdout, /^id +prefix +label +account/)
   for (const label of ['', ' x', 'a\nb', 'x'.repeat(101)]) {
     const wrong = await runWarm(['key', 'create', 'one', '--label', label, ...store])
-    assert.match(wrong.stderr, /A label has 1 to 100 characters and no blanks around/)
+    assert.match(wrong.stderr, /A label has 1 to 100 characters, all of which can be seen, and no blanks around/)
   }
   const secret = await runWarm(['key', 'create', 'one', '--label', made.json['key']!, ...store])
   assert.match(secret.stderr, /A label is not secret: it must not hold a key/)

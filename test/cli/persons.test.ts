@@ -79,6 +79,7 @@ test('Y21 a list with a mistake is refused with the line and the cure, and nothi
     [`${head}A"b,1,a@x,\n`, /line 2: a quote/],
     [`${head}"${'A,1,a@x,\n'.repeat(999_999)}`, /line 2: a quote stands where none can, or is not closed/],
     [`${head}"A\nB",1,,\nC,1,,\n`, /line 2: The name of a person has 1 to 100 characters/],
+    [`${head}A\u200cB,1,,\n`, /line 2: The name of a person .*, all of which can be seen, /],
     [`${head}A,1,,\n\n\nC,1,,\n`, /line 5: It is of the same person as line 2/],
     [`${head}A,1,,\nB,2,,beta\n`, /line 3: There is no account "beta"/],
     [`${head}A,1,nobody,\n`, /line 2: An e-mail address is such as/],
