@@ -20,6 +20,7 @@ test('Y21 labels are dimensions with values, one in each dimension, four at most
   for (const text of [...wrong, 'a=1,b=1,c=1,d=1,e=1']) assert.throws(() => parseLabels(text), RangeError, text)
   assert.deepEqual(parseDimensions('team,project,team'), ['project', 'team'])
   for (const text of ['', 'a,', 'a=b', 'a b', 'a,b,c,d,e']) assert.throws(() => parseDimensions(text), RangeError, text)
+  assert.throws(() => parseDimensions('a,'), /Write dimensions with commas between them, such as project,team/)
 })
 
 test('Y21 an undeclared label is reported with its cure', () => {

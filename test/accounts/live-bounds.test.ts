@@ -37,6 +37,7 @@ test('R15 E6 the known bounds of keys are forgotten together with their accounts
   const { book, directory, tell } = rig(16)
   for (let n = 0; n < 200; n++) tell(`acct_${n}`, [`key_${n}`])
   const known = Array.from({ length: 200 }, (_, n) => n).filter((n) => book.of(`key_${n}`))
+  assert.equal(known.length, 16)
   assert.deepEqual(
     known.map((n) => `acct_${n}`),
     Array.from(directory.listKnown(), ({ id }) => id),
@@ -58,6 +59,9 @@ test('R15 a revoked key leaves its line of rotations once its requests have ende
   tell('acct', ['new'])
   assert.equal(book.of('old'), undefined)
   assert.equal(book.of('new'), live)
+  const spend = { fromMs: 0, untilMs: 1, spentNanos: 3n }
+  book.set('line of acct', spend)
+  assert.equal(live.spend, spend)
   assert.deepEqual([...live.keyIds], ['new'])
 })
 

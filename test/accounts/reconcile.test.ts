@@ -177,6 +177,13 @@ for (const provider of exportProviders) {
   })
 }
 
+test('the model of a line item of OpenAI is the text before the first comma, without spaces around it', () => {
+  for (const line of ['model-a, input', 'model-a , input', 'model-a']) {
+    const bucket = { start_time: 0, end_time: 3_600, results: [{ amount: { value: 1 }, line_item: line }] }
+    assert.equal(exportFormats.openai.read(JSON.stringify({ data: [bucket] }))[0]!.model, 'model-a')
+  }
+})
+
 test('rows of keys and projects that are not named are not counted as ours', async () => {
   const row = { fromMs: startMs, untilMs: startMs + hourMs, model, requests: 1 }
   const tokens = { input: 5, cache_read: 0, cache_write: 0, output: 7 }
