@@ -603,6 +603,25 @@ onEachStore((engine) => {
     assert.equal(await endOf(paused), startMs + 30 * day)
   })
 
+  test('Y20 a key of a person whose label begins almost like that of an own key is none, on either engine', async () => {
+    const { store } = await open()
+    const { session, refresh: token } = await signIn(store, { sealed: 'x' })
+    const label = 'Own: nightly build'
+    const [expiresMs, person] = [startMs + day, session.personId]
+    const { id } = await store.createKey('one', { person, label, expiresMs })
+    const seen = async () => {
+      const key = (await store.listKeys('one')).find((one) => one.id === id)!
+      return [key.expiresMs, key.revokedMs]
+    }
+    const { secret: _, ...shown } = tokens.readRefresh(token)!
+    await store.settleRefresh(shown, { kind: 'no' }, lives)
+    assert.deepEqual(await seen(), [startMs + day, undefined], 'the provider knows the person no more')
+    await store.signOutPerson(person)
+    assert.deepEqual(await seen(), [startMs + day, undefined], 'signed out')
+    await store.erasePerson(person)
+    assert.deepEqual(await seen(), [startMs + day, undefined], 'erased')
+  })
+
   test('Y20 a session that ends because the provider cannot be asked leaves the keys of its person their week', async () => {
     const { store } = await open()
     const { session, refresh: token } = await signIn(store)

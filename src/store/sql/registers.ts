@@ -181,7 +181,7 @@ function endSessionsOf(
     statement(
       dialect,
       (put) => `UPDATE ${schema}.keys SET ${end(put, 'revoked_ms')}
-        WHERE person = ${put(personId)} AND (session IS NOT NULL OR label LIKE ${put(`${ownKeyMark}%`)})`,
+        WHERE person = ${put(personId)} AND (session IS NOT NULL OR ${isOwnKey(put)})`,
     ),
   ]
 }
@@ -224,9 +224,14 @@ export function selectKey(dialect: Dialect, column: 'id' | 'digest', value: stri
 export function selectOwnKeys(dialect: Dialect, { personId, accountId }: SignInRow): Query<KeyRow> {
   return query(dialect, readKeyRow, (put) => {
     const found = `(SELECT * FROM ${dialect.schema}.keys WHERE person = ${put(personId)} AND account_id = ${put(accountId)}
-      AND revoked_ms IS NULL AND label LIKE ${put(`${ownKeyMark}%`)})`
+      AND revoked_ms IS NULL AND ${isOwnKey(put)})`
     return `SELECT * FROM ${keysWithSpends(dialect, found)}`
   })
+}
+
+/** SQL: whether a person made the key for an agent. SQLite's LIKE would ignore the case of the mark. */
+function isOwnKey(put: Put): string {
+  return `substr(label, 1, ${ownKeyMark.length}) = ${put(ownKeyMark)}`
 }
 
 /**
