@@ -26,7 +26,7 @@ import type { Instrumented } from './mutate/probe.ts'
 import { tryMutants, visitMutants } from './mutate/run.ts'
 
 // npm run test:mutations -- [folder or file of src …] [--sample 300] [--seed 1] [--jobs 2] [--report file]
-//   [--root folder] [--tests folder or file …]
+//   [--root folder] [--tests folder or file] …
 //
 // Changes the code in one place at a time, and checks whether a test fails. Code whose change no test notices may break
 // unnoticed. `--sample` limits the changes of each folder, chosen by `--seed`. Acceptable survivors are in
@@ -47,6 +47,11 @@ const { values: options, positionals } = parseArgs({
 })
 const jobs = Number(options.jobs)
 const named = positionals.length > 0 ? positionals : ['src/gateway', 'src/accounts', 'src/store', 'src/upstream']
+const misplaced = named.filter((path) => /^test(\/|$)/.test(path))
+if (misplaced.length > 0) {
+  console.error(`Tests are not changed (${misplaced.join(', ')}). Write --tests before each folder or file of tests.`)
+  process.exit(2)
+}
 
 /** The time limit of a test file without a mutant, in ms, on a busy machine. */
 const visitLimitMs = 300_000
@@ -73,6 +78,7 @@ async function run(): Promise<void> {
   )
     .map((file) => file.replaceAll('\\', '/'))
     .sort()
+  if (testFiles.length === 0) throw new Error(`no tests in ${options.tests.join(', ')}`)
   let done = 0
   await inTurns(testFiles, async (file) => {
     const visited = await visitMutants(place, file, visitLimitMs)
