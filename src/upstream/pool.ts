@@ -145,7 +145,7 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
     /** Chooses the target of the next attempt; undefined if no target is left. */
     choose(model: Model, search: Search): ChosenTarget | undefined {
       const places = servedBy(placesOf(model), search.customer)
-      if (places.length === 1) return chooseOnly(places[0]!, search)
+      if (places.length < 2) return places[0] && chooseOnly(places[0], search)
       const conversation = recall(memory, model, search)
       if (conversation?.isNamed === false && search.likeness?.isSmall === false)
         search.width ??= memory.widths.count(model, search.likeness, firstOn(places))

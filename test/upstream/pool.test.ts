@@ -506,3 +506,22 @@ test('U1 X7: a server keeps cooling the half of a pool that it found failing bef
     ['ready', 'cooling'],
   )
 })
+
+test('Y18 if all accounts of a model are reserved for others, a request without a conversation key has no target', () => {
+  const account = (name: string) => ({
+    ...{ name, key: new Secret(`key-${name}`), isEnabled: true },
+    isolation: new Set(['vip']),
+  })
+  const sim = upstreamAt('http://sim', { name: 'sim', accounts: [account('a'), account('b')] })
+  const model = { ...base, routes: [routeOf(base, { upstream: 'sim' })] }
+  const pool = createPool(
+    new Map([['sim', sim]]),
+    createPoolMemory(() => 0),
+  )
+  // A chain gives each of its models the likeness of the request, whatever the number of accounts.
+  const likeness = { tools: 't', preamble: 'p', opener: 'o', isSmall: false, tokens: 1_000 }
+  for (const id of ['vip', 'other']) {
+    const choice = pool.choose(model, search({ likeness, customer: { id, name: id } }))
+    assert.equal(choice !== undefined, id === 'vip')
+  }
+})
