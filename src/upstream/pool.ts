@@ -223,8 +223,8 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
   function openRoute(model: Model, route: Route, usual: Usual): RankedTarget[] {
     const upstream = upstreams.get(route.upstream)
     if (!upstream) return []
-    const { upstreamModel, profile } = route.serving
-    const isPlain = upstreamModel === model.upstreamModel && profile === model.profile
+    const { upstreamModel, profile, cost } = route.serving
+    const isPlain = upstreamModel === model.upstreamModel && profile === model.profile && cost === model.cost
     const served = isPlain ? model : { ...model, ...route.serving }
     const headers = [...new Map([...upstream.headers, ...route.headers])].flat()
     const paths = pathsOf(upstream, served)

@@ -4,8 +4,8 @@ import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.t
 import { loadText } from '../../src/config/load.ts'
 import { noteCost } from '../../src/inference/usage.ts'
 import { verifyOptions } from '../store/fixtures.ts'
-import { testModel } from '../support/gateway.ts'
-import { answers, frames, type Native, startNative } from '../support/native.ts'
+import { startTestGateway, testModel } from '../support/gateway.ts'
+import { answers, asks, frames, type Native, paths, startNative } from '../support/native.ts'
 import { stream, whole } from '../support/raw-upstream.ts'
 import { inFrame, withService } from '../support/served.ts'
 
@@ -80,6 +80,31 @@ test('C11 an entry has the cost by the list of its route, else of its model, at 
   assert.equal(entry.details!.tier, undefined)
   assert.deepEqual(native.gateway.store.verify(verifyOptions), [])
   await native.close()
+})
+
+test('C11 a route has its own cost, also if it differs from the first route in nothing else', async () => {
+  const first = { name: 'first', cost: { input: '1', output: '5' } }
+  const second = { name: 'second', cost: { input: '2', output: '2' } }
+  for (const [off, upstream, input, output] of [
+    ['second', [first, second], 1n, 5n],
+    ['first', [first, second], 2n, 2n],
+    ['first', [first, 'second'], 4n, 1n],
+  ] as const) {
+    const upstreamOf = (base_url: string, name: string) => {
+      return [name, { base_url, accounts: [{ name: 'main', key: `key-${name}`, enabled: name !== off }] }] as const
+    }
+    const gateway = await startTestGateway({
+      models: [testModel('two-chat', 'chat', { prices, upstream, cost: { input: '4', output: '1' } })],
+      upstream: (url) => ({
+        upstreams: Object.fromEntries(['first', 'second'].map((name) => upstreamOf(url, name))),
+      }),
+    })
+    const answer = await gateway.post(paths.chat, { ...asks.chat, model: 'two-chat' })
+    await answer.text()
+    const { bill, details } = gateway.store.findEntry(answer.headers.get('x-request-id')!)!
+    const { inputTokens, outputTokens } = bill!.usage
+    assert.equal(details!.costNanos, (BigInt(inputTokens) * input + BigInt(outputTokens) * output) * 1_000n)
+  }
 })
 
 test('issue 46 C11 the cost is that of the tier that served, also where only the list of the cost has the tier', async () => {
