@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { StoreError } from '../../src/store/files/store-error.ts'
+import { tell } from '../../src/store/postgres/admit.ts'
 import type { Transaction } from '../../src/store/postgres/database.ts'
-import { livingReplicas, sweep } from '../../src/store/postgres/replicas.ts'
+import { livingReplicas, register, sweep } from '../../src/store/postgres/replicas.ts'
 import { withoutPostgres } from '../support/postgres.ts'
 import { until } from '../support/waiting.ts'
 import { clusterOfFile, openShared, startReplica } from './cluster.ts'
@@ -113,6 +114,29 @@ test('X7: a replica unknown to the database, as after the promotion of a standby
   await until(async () => (await store.operator.query(livingReplicas)).length === 1)
   const other = await startReplica(store.shared, { name: 'other' })
   assert.deepEqual(await other.take(account, 10), { admitted: 6, all_held: 4 })
+})
+
+test('X7: a replica whose number a promoted standby gave to another registers as new, and both count', {
+  skip,
+}, async () => {
+  const store = await openShared(cluster(), 'renumbered')
+  const replica = await startReplica(store.shared, { name: 'one' })
+  const account = await store.createAccount(10n)
+  await replica.take(account, 4)
+  // The standby lacks the registration, and another replica registers before the next beat of this one.
+  const number = await store.operator.transact(async ({ query }) => {
+    await query('TRUNCATE triwire.shares, triwire.present, triwire.epoch, triwire.replicas RESTART IDENTITY')
+    await query('SELECT pg_sleep(0.002)')
+    const [made] = await query(`SELECT ${register.name}('other', '0.2.0', 'one', 'one') AS made`)
+    const [id, started] = (made!['made'] as string).split(',')
+    await query(`SELECT ${tell.name}($1, $2, 1, 1, true, '{}', '{}', '{}', '{}')`, [id, started])
+    return Number(id)
+  })
+  assert.equal(number, replica.identity.id)
+  await until(async () => (await store.operator.query(livingReplicas)).length === 2)
+  const shares = () => store.operator.query('SELECT replica, held FROM triwire.shares')
+  await until(async () => (await shares()).length === 1)
+  assert.deepEqual(await shares(), [{ replica: number + 1, held: 4n }])
 })
 
 test('X7: state of idle accounts is removed from process and database; holds stay', { skip }, async () => {

@@ -60,7 +60,9 @@ export const beat = defineFunction(
   `(me integer, started bigint, its_config text, its_door text) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
 DECLARE t bigint := triwire.now_ms(); is_known boolean;
 BEGIN
-  UPDATE triwire.present p SET seen_ms = t WHERE p.replica = me;
+  -- A promoted standby may have given the number to another replica, which has another start.
+  UPDATE triwire.present p SET seen_ms = t
+    WHERE p.replica = me AND EXISTS (SELECT 1 FROM triwire.replicas r WHERE r.id = me AND r.started_ms = started);
   is_known := FOUND AND EXISTS (SELECT 1 FROM triwire.epoch);
   UPDATE triwire.replicas r SET seen_ms = t, config_digest = its_config, door = its_door
     WHERE r.id = me AND r.started_ms = started
