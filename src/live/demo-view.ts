@@ -49,6 +49,7 @@ export function viewDemo(
     hasForeignKeys: () => false,
     heldByPeople: () => new Map(),
     rememberedSinceMs: nowMs,
+    readUnbilledSinceMs: async () => nowMs(),
     listUnreached: () => [],
     async listNeeds() {
       await books()

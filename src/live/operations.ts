@@ -58,6 +58,8 @@ export function createOperations(parts: LiveParts): AdminOperations {
     readCreditWords: async () => config().credits,
     isAlone: config().store.engine === 'sqlite',
     rememberedSinceMs: () => recents.wholeSinceMs,
+    readUnbilledSinceMs: async () =>
+      Math.min(gateway.nowMs(), Math.max(Date.parse(readStatus().started), recents.wholeSinceMs)),
     listRequests,
     findRequests,
     watch,

@@ -10,7 +10,7 @@ export const doorPath = '/internal/'
 /**
  * The operations that other servers can request from this one. They read memory, and little or nothing of the store.
  */
-const methods = ['explain', 'listRequests', 'findRequests', 'readHolds', 'listNeeds'] as const
+const methods = ['explain', 'listRequests', 'findRequests', 'readUnbilledSinceMs', 'readHolds', 'listNeeds'] as const
 
 export type DoorMethod = (typeof methods)[number]
 

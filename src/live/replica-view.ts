@@ -83,6 +83,7 @@ export function answerForAll(
     explain,
     listRequests,
     findRequests,
+    readUnbilledSinceMs,
     readHolds,
     listNeeds,
     watch,
@@ -110,6 +111,12 @@ export function answerForAll(
     if (rest.length === 0) return known
     const sets = await others.ask('findRequests', [rest])
     return new Set([known, ...sets].flatMap((set) => [...set]))
+  }
+
+  /** A list of all servers is complete only from the latest time of any of them. */
+  async function readUnbilledSinceMs(): Promise<number> {
+    const asked = others.ask('readUnbilledSinceMs', [])
+    return Math.max(await own.readUnbilledSinceMs(), ...(await asked))
   }
 
   /** Merges the lists of needs (matters for an operator) of all servers. Some needs are known to only one server. */

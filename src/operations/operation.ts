@@ -182,6 +182,8 @@ export type Running = {
   isAlone: boolean
   /** The time from which memory has all billed requests of this server, in Unix milliseconds. */
   rememberedSinceMs(): number
+  /** Returns the time from which memory has all requests without a bill, in Unix milliseconds. */
+  readUnbilledSinceMs(): Promise<number>
   /** Lists requests in memory in the order of `compareRows`. The list begins after the place `beyond`, if it is set. */
   listRequests(which: RequestFilter, limit: number, beyond?: RequestPlace): Promise<RequestRow[]>
   /** Returns the given ids, but only those whose requests are in memory. */

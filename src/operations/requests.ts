@@ -155,9 +155,8 @@ export async function listLast(context: Context, filter: RequestFilter, limit: n
  * Only memory has requests without a bill. Returns the time from which memory has such requests, if the filter also
  * asks for earlier ones. Otherwise returns undefined.
  */
-async function unbilledSinceOf({ running, nowMs }: Context, { sinceMs = 0 }: RequestFilter) {
-  const { started } = await running.readStatus()
-  const ms = Math.min(nowMs, Math.max(Date.parse(started), running.rememberedSinceMs()))
+async function unbilledSinceOf({ running }: Context, { sinceMs = 0 }: RequestFilter) {
+  const ms = await running.readUnbilledSinceMs()
   return sinceMs < ms ? field.formatTime(ms)! : undefined
 }
 

@@ -19,12 +19,15 @@ const sealKey = Buffer.alloc(32, 7)
 const tokenOf = (key: string) => createDoorToken(sealKey, key)
 const loopback = 'this machine'
 
-type Own = Partial<Pick<AdminOperations, 'explain' | 'listRequests' | 'findRequests' | 'readHolds'>>
+type Own = Partial<
+  Pick<AdminOperations, 'explain' | 'listRequests' | 'findRequests' | 'readUnbilledSinceMs' | 'readHolds'>
+>
 
 const idle: Required<Own> = {
   explain: async () => 'unknown',
   listRequests: async () => [],
   findRequests: async () => new Set(),
+  readUnbilledSinceMs: async () => 0,
   readHolds: async () => new Map(),
 }
 
@@ -109,6 +112,20 @@ test('X9 requests, holds and facts about ids are those of all servers', async ()
     ],
   )
   assert.deepEqual(operations.listUnreached(), [])
+})
+
+test('X9 requests without a bill are listed since the server started that was started last', async () => {
+  const [two, three] = [
+    await startOther('two', { readUnbilledSinceMs: async () => 9 }),
+    await startOther('three', { readUnbilledSinceMs: async () => 5 }),
+  ]
+  for (const [own, expected] of [
+    [7, 9],
+    [11, 11],
+  ] as const) {
+    const { operations } = view({ readUnbilledSinceMs: async () => own }, [two, three])
+    assert.equal(await operations.readUnbilledSinceMs(), expected)
+  }
 })
 
 test('X9 a request is explained by the server that served it, otherwise by one that can read its debit', async () => {

@@ -229,6 +229,10 @@ test('X9 each gateway of a database answers operators for all: explain, requests
       )
     }
   }
+  const all = (path: string, field: string) =>
+    Promise.all(replicas.map(async ({ adminUrl }) => Date.parse((await read(adminUrl, path)).body[field] as string)))
+  const latest = Math.max(...(await all('/status', 'started')))
+  assert.deepEqual(await all('/requests', 'unbilled_since'), [latest, latest])
   await books.database.query(
     `INSERT INTO triwire.replicas (name, version, config_digest, seal_fingerprint, started_ms, seen_ms)
        VALUES ('r3é', '0', 'c', 's', 0, triwire.now_ms())`,
