@@ -50,6 +50,8 @@ export async function openPostgresSource(place: PostgresPlace): Promise<CopySour
     return database.transact(async (transaction) => {
       // An earlier try may have been interrupted after it closed the store for writing.
       await allowWriting(transaction)
+      // Changes of operators take this lock first. So none of them keeps locks for which the copy would wait.
+      await transaction.query('SELECT pg_advisory_xact_lock($1)', [locks.operators])
       await transaction.query(
         `LOCK TABLE triwire.prices, triwire.lists, triwire.shifted, triwire.balances, triwire.credits, triwire.entries, triwire.accounts, triwire.keys,
            triwire.sign_ins, triwire.head, triwire.replicas, triwire.operators, triwire.spends, triwire.outbox, triwire.needs, triwire.made,

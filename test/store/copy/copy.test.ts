@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import test, { before } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createCalendar, utc } from '../../../src/accounts/calendar.ts'
 import { onBehalf } from '../../../src/accounts/on-behalf.ts'
 import { createOperator, revokeOperator } from '../../../src/accounts/operators.ts'
@@ -18,6 +19,7 @@ import { openSource, openTarget } from '../../../src/store/copy/open-end.ts'
 import { lockStore } from '../../../src/store/files/lock.ts'
 import { createSpool, spoolPath } from '../../../src/store/files/spool.ts'
 import { StoreError } from '../../../src/store/files/store-error.ts'
+import { openPostgresBooks } from '../../../src/store/postgres/books.ts'
 import { testFolder } from '../../support/folder.ts'
 import { openStore } from '../../support/operator.ts'
 import { type Postgres, startPostgres, withoutPostgres } from '../../support/postgres.ts'
@@ -353,6 +355,30 @@ test('entries without an account are found before any server has to stop', { ski
   await assert.rejects(copy(fileAt(file), place), {
     message: `${place.shown} is not equal to ${file}, which stays as it was: 36 entries, and 35 in accounts here. Copy into an empty store`,
   })
+})
+
+test('a command that changes a person while the source is held neither ends the copy nor is lost', {
+  skip,
+}, async () => {
+  const place = database()
+  assert.ok(place.engine === 'postgres')
+  const books = await openPostgresBooks(place.url.reveal(), place)
+  const source = await openSource(place)
+  const creating = Promise.withResolvers<unknown>()
+  const outcome = await source.hold(async ({ markMoved }) => {
+    const person = books.change(
+      onBehalf(act, createPerson({ name: 'Ada' }, { nowMs: 1, calendar: createCalendar(utc) }), 1),
+    )
+    person.then(creating.resolve, creating.resolve)
+    // By then the command has written what it can.
+    await sleep(1_500)
+    await markMoved('elsewhere')
+    return 'moved'
+  })
+  assert.deepEqual(outcome, { result: 'moved' })
+  assert.match(`${await creating.promise}`, /elsewhere/)
+  assert.deepEqual(await books.findPersons(['Ada']), [])
+  await Promise.all([books.close(), source.close()])
 })
 
 test('a difference is found, and the source stays as it was', { skip }, async () => {
