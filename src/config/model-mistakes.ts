@@ -5,7 +5,6 @@ import { chainMistakes } from './chains.ts'
 import { formatPath } from './document.ts'
 import type { ProfileMap } from './fields.ts'
 import { readProfile } from './models.ts'
-import { rowsOf } from './price-list.ts'
 
 /**
  * Finds mistakes that involve several keys: repeated ids, unknown or repeated upstreams, profiles of another wire. It
@@ -65,56 +64,11 @@ function* repeatedIds(models: readonly unknown[]): Mistakes {
   }
 }
 
-const kinds = ['cache_read', 'cache_write', 'cache_write_1h', 'cache_write_12h']
-
-/** Finds price steps that lack a price or are not in rising order, and context windows below the maximum output. */
+/** Finds a context window below the maximum output. */
 function* figureMistakes(model: unknown, path: PropertyKey[]): Mistakes {
-  const { prices, max_output_tokens: output, context_window: window } = asObject(model) ?? {}
+  const { max_output_tokens: output, context_window: window } = asObject(model) ?? {}
   if (typeof output === 'number' && typeof window === 'number' && window < output) {
     yield { path: [...path, 'context_window'], message: 'must be at least `max_output_tokens`, which is a part of it' }
-  }
-  for (const { row, path: own } of rowsOf(prices)) {
-    const base = asObject(row) ?? {}
-    const at = [...path, ...own]
-    yield* stepMistakes(base, at)
-    const { bands, tiers, geos } = base
-    for (const [index, band] of (Array.isArray(bands) ? bands : []).entries()) {
-      const { input, times } = asObject(band) ?? {}
-      if (input !== undefined && times === undefined) yield* writtenMistakes(base, band, [...at, 'bands', index])
-    }
-    for (const [key, map] of Object.entries({ tiers, geos }))
-      for (const [name, written] of Object.entries(asObject(map) ?? {}))
-        if (asObject(written)) yield* writtenMistakes(base, written, [...at, key, name])
-  }
-}
-
-/**
- * Finds missing prices in a band, tier or geography that has its own prices instead of a factor. It needs a price of
- * each kind for which the row around it has one.
- */
-function* writtenMistakes(base: Record<string, unknown>, written: unknown, at: PropertyKey[]): Mistakes {
-  const own = asObject(written) ?? {}
-  for (const kind of [...kinds, 'steps']) {
-    if (base[kind] === undefined || own[kind] !== undefined) continue
-    yield { path: [...at, kind], message: 'is missing: prices that are written out stand for all that the row has' }
-  }
-  yield* stepMistakes(own, at)
-}
-
-function* stepMistakes({ steps, ...base }: Record<string, unknown>, path: PropertyKey[]): Mistakes {
-  if (!Array.isArray(steps)) return
-  let last = 0
-  for (const [place, step] of steps.map((one) => asObject(one) ?? {}).entries()) {
-    const at = [...path, 'steps', place]
-    const above = step['above']
-    if (typeof above === 'number' && above <= last && place > 0) {
-      yield { path: [...at, 'above'], message: 'must be more than the `above` of the step before it' }
-    }
-    if (typeof above === 'number') last = above
-    for (const kind of kinds) {
-      if (base[kind] === undefined || step[kind] !== undefined) continue
-      yield { path: [...at, kind], message: 'is missing: what has a price has one in every step' }
-    }
   }
 }
 

@@ -201,6 +201,7 @@ function checkRow(
     if (twin < index) complain([...at, 'name'], `is also the name of bands[${twin}]; give each its own`)
     checkCalendar(band, at, calendars, known, complain)
   }
+  checkWritten(row, complain)
   if (!isSound) return
   const read = bands.map((band) => readBand(band, calendars))
   for (const [index, band] of read.entries()) {
@@ -212,6 +213,37 @@ function checkRow(
       )
   }
   if (isSound) readRow(row, 0, calendars, complain)
+}
+
+const kinds = ['cache_read', 'cache_write', 'cache_write_1h', 'cache_write_12h'] as const
+
+/** Reports missing prices: in steps, and in bands, tiers and geographies with own prices instead of a factor. */
+function checkWritten(row: PriceRowEntry, report: ReportMistake): void {
+  const { bands = [], tiers = {}, geos = {} } = row
+  checkSteps(row, [], report)
+  const check = (written: WrittenRates, at: PropertyKey[]) => {
+    for (const kind of [...kinds, 'steps'] as const)
+      if (row[kind] !== undefined && written[kind] === undefined)
+        report([...at, kind], 'is missing: prices that are written out stand for all that the row has')
+    checkSteps(written, at, report)
+  }
+  for (const [index, { times, input, output, ...own }] of bands.entries())
+    if (times === undefined && input !== undefined && output !== undefined)
+      check({ ...own, input, output }, ['bands', index])
+  for (const [key, map] of Object.entries({ tiers, geos }))
+    for (const [name, written] of Object.entries(map)) if (typeof written !== 'bigint') check(written, [key, name])
+}
+
+/** Reports steps that are not in rising order, or that lack a kind of price that the prices around them have. */
+function checkSteps({ steps = [], ...base }: WrittenRates, path: PropertyKey[], report: ReportMistake): void {
+  for (const [place, step] of steps.entries()) {
+    const at = [...path, 'steps', place]
+    if (place > 0 && step.above <= steps[place - 1]!.above)
+      report([...at, 'above'], 'must be more than the `above` of the step before it')
+    for (const kind of kinds)
+      if (base[kind] !== undefined && step[kind] === undefined)
+        report([...at, kind], 'is missing: what has a price has one in every step')
+  }
 }
 
 function checkCalendar(

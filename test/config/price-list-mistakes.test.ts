@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { loadText } from '../../src/config/load.ts'
+import type { ConfigError } from '../../src/config/problem.ts'
 import { configOf, mistakesOf, warningsOf } from '../support/price-lists.ts'
 
 /* Every mistake of a price list has its line and a cure; a calendar that ends is a warning. */
@@ -315,4 +316,32 @@ test('Y17 expected_tiers of accounts are those of the models that they serve, ea
   assert.deepEqual(loadText(text, 'x', {}, {}).catalog.entries[0]!.expectedTiers, ['priority', 'flex'])
   const wrong = text.replace('[priority, flex, priority]', '[fast]')
   assert.throws(() => loadText(wrong, 'x', {}, {}), /expected_tiers\[0\] must be one of: flex, priority, ultrafast/)
+})
+
+test('C11 steps that do not rise and prices that are missing are mistakes in every list: prices, costs, costs of routes, plans', () => {
+  const plain = configOf(`{ ${rates} }`)
+  for (const [list, place] of [
+    [`{ ${rates}, steps: [{ above: 9, ${rates} }, { above: 5, ${rates} }] }`, 'steps[1].above'],
+    [`{ ${rates}, steps: [{ above: 9, input: "1", output: "2" }] }`, 'steps[0].cache_read'],
+    [`{ ${rates}, tiers: { priority: { input: "1", output: "2" } } }`, 'tiers.priority.cache_read'],
+    [`{ ${rates}, geos: { us: { input: "1", output: "2" } } }`, 'geos.us.cache_read'],
+    [bands(band('hours: ["09:00-12:00"], input: "1", output: "2"').replace(' times: "2",', '')), 'bands[0].cache_read'],
+  ] as const)
+    for (const [text, at] of [
+      [configOf(list), 'catalog.models[0].prices'],
+      [plain.replace('upstream: up', `upstream: up\n      cost: ${list}`), 'catalog.models[0].cost'],
+      [plain.replace('upstream: up', `upstream: [{ name: up, cost: ${list} }]`), 'catalog.models[0].upstream[0].cost'],
+      [`${plain}plans: { gold: { models: { m: ${list} } } }\n`, 'plans.gold.models.m'],
+    ] as const)
+      assert.throws(
+        () => loadText(text, 'prices', {}, {}),
+        ({ problems }: ConfigError) => {
+          assert.deepEqual(
+            problems.map(({ path }) => path),
+            [`${at}.${place}`],
+          )
+          return true
+        },
+        text,
+      )
 })
