@@ -27,7 +27,7 @@ import { type EndpointSettings, endpointsOf } from './endpoints.ts'
 import { explain } from './explain.ts'
 import { litellmReferences } from './litellm-words.ts'
 import { modelMistakes } from './model-mistakes.ts'
-import { builtInCatalog, readHeaders, readModel, spellProfiles } from './models.ts'
+import { builtInCatalog, builtInModels, readHeaders, readModel, spellProfiles } from './models.ts'
 import { type NamedFiles, readNamedFiles } from './named-files.ts'
 import { planMistakes, priceMistakes } from './price-list.ts'
 import { ConfigError, type ConfigProblem } from './problem.ts'
@@ -182,7 +182,7 @@ function load(source: ConfigSource | undefined, options: ConfigOptions, env: Nod
   for (const issue of parsed.error?.issues ?? []) explain(issue, spelled, report)
   for (const { path, message } of [...modelMistakes(spelled), ...priceMistakes(spelled)]) report(path, message)
   if (parsed.data && problems.length === 0)
-    for (const { path, message } of planMistakes({ ...parsed.data, models: modelsOf(parsed.data.catalog) }))
+    for (const { path, message } of planMistakes({ ...parsed.data, models: entriesOf(parsed.data) }))
       report(path, message)
   if (parsed.data) for (const { path, message } of placeMistakes(parsed.data.upstreams, env)) report(path, message)
   if (parsed.data && isSameAddress(parsed.data)) report(['admin_listen'], 'must not be the address of `listen`')
@@ -393,7 +393,7 @@ function build(file: ConfigFile, origin: LoadOrigin): Config {
     earlierStore: origin.earlierStore,
     stateDir: origin.store.engine === 'sqlite' ? dirname(origin.store.path) : resolve(folder, file.state_dir ?? ''),
     digest: origin.digest,
-    catalog: file.catalog ? readCatalog(file.catalog, file) : builtInCatalog(),
+    catalog: file.catalog ? readCatalog(file.catalog, file) : builtInCatalog(file),
     upstreams: new Map(
       Object.entries(file.upstreams).map(([name, entry]) => [name, readUpstream(name, entry, origin)]),
     ),
@@ -462,6 +462,11 @@ function readWebhook({ url, secret, events, below }: ConfigFile['webhooks'][numb
 function showWebhook(url: string): string {
   const { origin, pathname } = new URL(url)
   return origin + pathname.replace(/[^/]{9,}/g, (part) => `${part.slice(0, 3)}…`)
+}
+
+/** Returns all models of a file, chains left out. */
+function entriesOf({ catalog }: ConfigFile) {
+  return catalog ? modelsOf(catalog).map(({ entry }) => entry) : builtInModels
 }
 
 function readCatalog(catalog: NonNullable<ConfigFile['catalog']>, file: ConfigFile): Config['catalog'] {

@@ -130,30 +130,31 @@ export function readProfile(profile: string | ProfileMap | undefined): ProfileSe
   return setting as ProfileSetting
 }
 
-/** Returns the catalog for a configuration without one, so that a first run needs no provider account. */
-export function builtInCatalog(): Catalog {
-  const models = builtInScripts.map((entry) =>
-    readModel({
-      id: entry.id,
-      also: [],
-      wire: entry.wire,
-      upstream: 'simulator',
-      upstream_model: entry.upstreamModel,
-      max_output_tokens: 8192,
-      context_window: 128_000,
-      // Prices like those of a real model, so that even a short answer makes a visible debit.
-      prices: {
-        input: parseCredits('3'),
-        cache_read: parseCredits('0.3'),
-        cache_write: parseCredits('3.75'),
-        output: parseCredits('15'),
-      },
-      profile: 'simulator',
-      allow: [],
-      hosted_tools: 'pass',
-      implicit_key: 'off',
-      affinity: 'alike',
-    }),
-  )
+/** The models of a configuration without a catalog, so that a first run needs no provider account. */
+export const builtInModels: readonly ModelEntry[] = builtInScripts.map(({ id, wire, upstreamModel }) => ({
+  id,
+  also: [],
+  wire,
+  upstream: 'simulator',
+  upstream_model: upstreamModel,
+  max_output_tokens: 8192,
+  context_window: 128_000,
+  // Prices like those of a real model, so that even a short answer makes a visible debit.
+  prices: {
+    input: parseCredits('3'),
+    cache_read: parseCredits('0.3'),
+    cache_write: parseCredits('3.75'),
+    output: parseCredits('15'),
+  },
+  profile: 'simulator',
+  allow: [],
+  hosted_tools: 'pass',
+  implicit_key: 'off',
+  affinity: 'alike',
+}))
+
+/** Returns the catalog for a configuration without one. @param file the configuration, whose plans apply */
+export function builtInCatalog(file: PricedBy): Catalog {
+  const models = builtInModels.map((entry) => readModel(entry, file))
   return createCatalog(models, Date.UTC(2026, 10, 1) / 1000, 'triwire')
 }

@@ -96,9 +96,9 @@ function planRow(row: PriceRow, times: bigint, report: ReportMistake): PriceRow 
 export function* planMistakes(file: {
   plans: PlanEntries
   calendars: Calendars
-  models: readonly { entry: { id: string; prices: PricesEntry } }[]
+  models: readonly { id: string; prices: PricesEntry }[]
 }): PriceMistakes {
-  const models = file.models.map(({ entry }) => entry)
+  const { models } = file
   const found: { path: PropertyKey[]; message: string }[] = []
   for (const model of models)
     readPlans(model, file, (plan, path, message) => {

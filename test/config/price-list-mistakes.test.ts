@@ -345,3 +345,22 @@ test('C11 steps that do not rise and prices that are missing are mistakes in eve
         text,
       )
 })
+
+test('C11 a plan applies to the built-in models, and its mistakes with their prices are found', () => {
+  const half = loadText(
+    'plans: { gold: { times: "0.5", models: { sim-chat: { input: "1", output: "1" } } } }',
+    'plans',
+    {},
+    {},
+  )
+  const inputOf = (id: string) => {
+    const model = half.catalog.entries.find((entry) => entry.id === id)!
+    return [model.prices, model.plans!.get('gold')!].map((list) => Number(list.only!.prices.inputNanos))
+  }
+  assert.deepEqual(inputOf('sim-messages'), [3e9, 1.5e9])
+  assert.deepEqual(inputOf('sim-chat'), [3e9, 1e9])
+  assert.throws(
+    () => loadText('plans: { gold: { models: { sim-none: "0.5" } } }', 'plans', {}, {}),
+    /must be the id of a model of the catalog/,
+  )
+})

@@ -122,7 +122,7 @@ test('C11 an account pays by its plan from the next request on, on all wires and
 })
 
 test('C11 errors of plans name their key: a result with more than nine decimal places, and an unknown model', () => {
-  const models = [{ entry: { id: 'm', prices: pricesOf({ input: '0.000000003', output: '1' }) } }]
+  const models = [{ id: 'm', prices: pricesOf({ input: '0.000000003', output: '1' }) }]
   const mistakesOf = (plans: unknown) =>
     [...planMistakes({ plans: plansOf(plans), calendars: {}, models })].map(({ path }) => path.join('.'))
   assert.deepEqual(mistakesOf({ a: { times: '0.5' } }), ['plans.a.times'])
