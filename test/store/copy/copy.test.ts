@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import test, { before } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { createCalendar, utc } from '../../../src/accounts/calendar.ts'
 import { onBehalf } from '../../../src/accounts/on-behalf.ts'
 import { createOperator, revokeOperator } from '../../../src/accounts/operators.ts'
@@ -20,10 +19,12 @@ import { lockStore } from '../../../src/store/files/lock.ts'
 import { createSpool, spoolPath } from '../../../src/store/files/spool.ts'
 import { StoreError } from '../../../src/store/files/store-error.ts'
 import { openPostgresBooks } from '../../../src/store/postgres/books.ts'
+import { openDatabase } from '../../../src/store/postgres/database.ts'
 import { testFolder } from '../../support/folder.ts'
 import { openStore } from '../../support/operator.ts'
 import { type Postgres, startPostgres, withoutPostgres } from '../../support/postgres.ts'
 import { fileAt } from '../../support/store-place.ts'
+import { until } from '../../support/waiting.ts'
 import { createDebitRow, verifyOptions } from '../fixtures.ts'
 
 const skip = withoutPostgres()
@@ -363,6 +364,7 @@ test('a command that changes a person while the source is held neither ends the 
   const place = database()
   assert.ok(place.engine === 'postgres')
   const books = await openPostgresBooks(place.url.reveal(), place)
+  const watching = openDatabase({ url: place.url.reveal(), max: 1, patienceMs: 20_000, purpose: 'test' })
   const source = await openSource(place)
   const creating = Promise.withResolvers<unknown>()
   const outcome = await source.hold(async ({ markMoved }) => {
@@ -370,15 +372,16 @@ test('a command that changes a person while the source is held neither ends the 
       onBehalf(act, createPerson({ name: 'Ada' }, { nowMs: 1, calendar: createCalendar(utc) }), 1),
     )
     person.then(creating.resolve, creating.resolve)
-    // By then the command has written what it can.
-    await sleep(1_500)
+    // By then the command has written what it can, and has waited so long that PostgreSQL found no deadlock at its end.
+    const waits = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query_start < clock_timestamp() - interval '1.2 s'`
+    await until(async () => (await watching.query(waits)).length > 0)
     await markMoved('elsewhere')
     return 'moved'
   })
   assert.deepEqual(outcome, { result: 'moved' })
   assert.match(`${await creating.promise}`, /elsewhere/)
   assert.deepEqual(await books.findPersons(['Ada']), [])
-  await Promise.all([books.close(), source.close()])
+  await Promise.all([books.close(), source.close(), watching.close()])
 })
 
 test('a difference is found, and the source stays as it was', { skip }, async () => {
