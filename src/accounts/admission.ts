@@ -109,8 +109,8 @@ export type AdmissionOptions = {
   balances: Pick<Balances, 'get'>
   /** Tells the limits of keys, people and accounts, and what is left of each budget. */
   bounds: Pick<BoundsBook, 'left' | 'of'>
-  /** Returns the current rate windows of accounts. A reload may replace them. */
-  windows(): Windows
+  /** The rate windows of accounts. */
+  windows: Windows
   /** The rate windows of keys and people. Each has its own limit. */
   keyWindows: Windows
   whyBlocked: Ledger['whyBlocked']
@@ -135,7 +135,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   function look(accountId: string, bounds?: LiveBounds, person?: LiveBounds): Standing | undefined {
     const balance = balances.get(accountId)
     if (!balance) return undefined
-    const window = windows().look(accountId, options.bounds.of(accountId)?.requestsPerMinute)
+    const window = windows.look(accountId, options.bounds.of(accountId)?.requestsPerMinute)
     const own = narrower(lookAt(person), lookAt(bounds))
     return { balanceNanos: balance.balanceNanos, window: narrower(window, own) }
   }
@@ -157,7 +157,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     const isNarrow = bounds?.requestsPerMinute !== undefined || person?.requestsPerMinute !== undefined
     const place: KeyPlace = isNarrow
       ? takeAll(account.id, most, limitedBy(person, bounds))
-      : windows().take(account.id, most)
+      : windows.take(account.id, most)
     if (!place.ok) return { ok: false, why: place.why ?? 'rate', retryAfterSeconds: place.retryAfterSeconds }
     return new Entry(payer, place, judge)
   }
@@ -187,12 +187,12 @@ export function createAdmission(options: AdmissionOptions): Admission {
   function takeAll(accountId: string, most: number | undefined, narrow: readonly LimitedScope[]): KeyPlace {
     const full = narrow.find(({ scope, rate }) => keyWindows.isFull(scope, rate))
     if (full) {
-      const account = windows().look(accountId, most)
+      const account = windows.look(accountId, most)
       if (account?.left === 0) return { ok: false, why: 'rate', retryAfterSeconds: Math.max(1, account.resetSeconds) }
       const { resetSeconds } = keyWindows.look(full.scope, full.rate)
       return { ok: false, why: full.why, retryAfterSeconds: Math.max(1, resetSeconds) }
     }
-    const place = windows().take(accountId, most)
+    const place = windows.take(accountId, most)
     if (!place.ok) return place
     const own = narrow.map(({ scope, rate }) => keyWindows.take(scope, rate))
     return {

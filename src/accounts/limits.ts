@@ -15,7 +15,8 @@ export type WindowFigures = {
 }
 
 type WindowOptions = {
-  limit: number
+  /** The limit, or a function that returns it. A reload may change the limit; the counts of open windows stay. */
+  limit: number | (() => number)
   windowMs: number
   /** A monotonic clock in ms, because a step of the wall clock must not open or close a window. */
   clockMs: () => number
@@ -32,12 +33,13 @@ export type Windows = ReturnType<typeof createWindows>
  * request opens a window. When the window ends, its count is forgotten.
  */
 export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: WindowOptions) {
+  const usual = typeof limit === 'number' ? () => limit : limit
   // Windows in the order in which they opened, which is also the order in which they end.
   const windows = new Map<string, Window>()
   return { take, look, isFull }
 
   /** Takes a place in the key's window. @param most the limit for this key; by default the common limit */
-  function take(key: string, most = limit): WindowPlace {
+  function take(key: string, most = usual()): WindowPlace {
     const nowMs = clockMs()
     const window = findOpen(key, nowMs) ?? open(key, nowMs)
     if (window.taken >= most) {
@@ -54,7 +56,7 @@ export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: 
     }
   }
 
-  function look(key: string, most = limit): WindowFigures {
+  function look(key: string, most = usual()): WindowFigures {
     const nowMs = clockMs()
     const window = findOpen(key, nowMs)
     if (!window) return { limit: most, left: most, resetSeconds: 0 }
@@ -63,7 +65,7 @@ export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: 
   }
 
   /** Whether `take` would refuse this key now. No place in the key's window is taken. */
-  function isFull(key: string, most = limit): boolean {
+  function isFull(key: string, most = usual()): boolean {
     return (findOpen(key, clockMs())?.taken ?? 0) >= most
   }
 
@@ -81,23 +83,6 @@ export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: 
     const window = { endsMs: nowMs + windowMs, taken: 0 }
     windows.set(key, window)
     return window
-  }
-}
-
-/**
- * Returns a function that gives the object which `open` made for the current limit. After a change of the limit, `open`
- * is called again.
- */
-export function underLimit<T>(limit: () => number, open: (limit: number) => T): () => T {
-  let inForce = limit()
-  let opened = open(inForce)
-  return () => {
-    const now = limit()
-    if (now !== inForce) {
-      inForce = now
-      opened = open(now)
-    }
-    return opened
   }
 }
 

@@ -1,4 +1,4 @@
-import { createThrottle, type FailedAuth, ipKey, type Throttle, underLimit } from './limits.ts'
+import { createThrottle, type FailedAuth, ipKey, type Throttle } from './limits.ts'
 import type { ThrottleLimits } from './server-store.ts'
 
 /** The failures of one address in its present window, counted over all servers, and the time until the window ends. */
@@ -26,7 +26,7 @@ export function createRemoteThrottle(
   countFailures: CountFailures,
   { failedAuthPerMinute, clockMs }: ThrottleLimits,
 ): Throttle {
-  const local = underLimit(failedAuthPerMinute, (limit) => createThrottle({ limit, windowMs, clockMs }))
+  const local = createThrottle({ limit: failedAuthPerMinute, windowMs, clockMs })
   /** The addresses over the limit, in the order in which they were found to be over it. */
   const over = new Map<string, { count: number; endsMs: number }>()
   let waiting = new Map<string, UncountedFailure[]>()
@@ -35,12 +35,12 @@ export function createRemoteThrottle(
   return { isThrottled, fail }
 
   function isThrottled(ip: string): boolean {
-    return findOver(ipKey(ip)) !== undefined || (isSilent && local().isThrottled(ip))
+    return findOver(ipKey(ip)) !== undefined || (isSilent && local.isThrottled(ip))
   }
 
   async function fail(ip: string): Promise<FailedAuth> {
     const key = ipKey(ip)
-    const counted = local().fail(ip)
+    const counted = local.fail(ip)
     const known = findOver(key)
     if (known) return throttled(known.endsMs - clockMs())
     const told = new Promise<FailedAuth>((resolve) => {

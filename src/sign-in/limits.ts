@@ -1,4 +1,4 @@
-import { createWindows, ipKey, underLimit, type WindowPlace } from '../accounts/limits.ts'
+import { createWindows, ipKey, type WindowPlace } from '../accounts/limits.ts'
 
 /** How long invalid codes and unfinished sign-ins count, in ms. */
 const windowMs = 600_000
@@ -15,15 +15,14 @@ export type SignInLimits = ReturnType<typeof createSignInLimits>
 
 /** Creates the limits on invalid codes and on sign-ins. A sign-in that is approved or denied counts no longer. */
 export function createSignInLimits({ limits, clockMs }: LimitParts) {
-  const open = (limit: number) => createWindows({ limit, windowMs, clockMs })
-  const codes = underLimit(() => limits().codes, open)
-  const grants = underLimit(() => limits().grants, open)
+  const codes = createWindows({ limit: () => limits().codes, windowMs, clockMs })
+  const grants = createWindows({ limit: () => limits().grants, windowMs, clockMs })
   const unfinished = new Map<string, { endsMs: number; giveBack(): void }>()
   return { begin, begun, finish, guess, fail }
 
   /** Counts a new sign-in of this address, if the limit allows it. */
   function begin(ip: string): WindowPlace {
-    return grants().take(ipKey(ip))
+    return grants.take(ipKey(ip))
   }
 
   /** Keeps the count of a sign-in under the sign-in's code, so that `finish` can take the count back. */
@@ -46,7 +45,7 @@ export function createSignInLimits({ limits, clockMs }: LimitParts) {
    * back if the code exists.
    */
   function guess(ip: string): WindowPlace {
-    return codes().take(ipKey(ip))
+    return codes.take(ipKey(ip))
   }
 
   /** Counts an invalid code. @returns the seconds to wait if the address has sent too many invalid codes */

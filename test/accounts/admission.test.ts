@@ -27,7 +27,7 @@ function createGate({ balanceNanos = 10n, limit = 300 } = {}) {
     balances,
     bounds,
     nowMs: () => state.nowMs,
-    windows: () => windows,
+    windows,
     whyBlocked: (accountId) => (state.blocked.has(accountId!) ? 'owing' : undefined),
     isShedding: () => state.isShedding,
   })
@@ -120,7 +120,7 @@ test('C2 an account whose balance the store has not reported has no credit', asy
   const admission = createAdmission({
     ...noBounds(),
     balances: createBalances(),
-    windows: () => windows,
+    windows,
     whyBlocked: () => undefined,
     isShedding: () => false,
   })

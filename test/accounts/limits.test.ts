@@ -109,3 +109,14 @@ test('R4 IPv6 counts per /64 in every spelling, and an IPv4 address in IPv6 form
 function pick({ throttled, retryAfterSeconds }: { throttled: boolean; retryAfterSeconds: number }) {
   return { throttled, retryAfterSeconds }
 }
+
+test('R4 a limit that a reload changes applies at once, and what was counted in the open window still counts', () => {
+  let limit = 2
+  const windows = createWindows({ limit: () => limit, windowMs: minuteMs, clockMs: () => 0 })
+  for (const ok of [true, true, false]) assert.equal(windows.take('k').ok, ok)
+  limit = 3
+  assert.deepEqual(windows.look('k'), { limit: 3, left: 1, resetSeconds: 60 })
+  for (const ok of [true, false]) assert.equal(windows.take('k').ok, ok)
+  limit = 1
+  assert.equal(windows.isFull('k'), true)
+})

@@ -1,6 +1,6 @@
 import type { Account } from '../../accounts/account.ts'
 import { type Admission, type AdmissionOptions, createAdmission } from '../../accounts/admission.ts'
-import { createThrottle, createWindows, type Throttle, underLimit } from '../../accounts/limits.ts'
+import { createThrottle, createWindows, type Throttle } from '../../accounts/limits.ts'
 import { type Balances, createBalances, createBoundsBook } from '../../accounts/live-accounts.ts'
 import type { AdmissionLimits, ServerStore, ServingOptions, ThrottleLimits } from '../../accounts/server-store.ts'
 import { usualReporting } from '../../accounts/usage/reporting.ts'
@@ -96,12 +96,12 @@ function openLocalAdmission(
   store: Pick<AdmissionOptions, 'balances' | 'bounds' | 'whyBlocked'>,
   { requestsPerMinute, isShedding, clockMs, nowMs }: AdmissionLimits,
 ): Admission {
-  const windows = underLimit(requestsPerMinute, (limit) => createWindows({ limit, windowMs, clockMs }))
+  const windows = createWindows({ limit: requestsPerMinute, windowMs, clockMs })
   const keyWindows = createWindows({ limit: Number.POSITIVE_INFINITY, windowMs, clockMs })
   return createAdmission({ ...store, windows, keyWindows, isShedding, nowMs })
 }
 
 function openLocalThrottle({ failedAuthPerMinute, clockMs }: ThrottleLimits): Throttle {
-  const throttle = underLimit(failedAuthPerMinute, (limit) => createThrottle({ limit, windowMs, clockMs }))
-  return { isThrottled: (ip) => throttle().isThrottled(ip), fail: async (ip) => throttle().fail(ip) }
+  const throttle = createThrottle({ limit: failedAuthPerMinute, windowMs, clockMs })
+  return { isThrottled: (ip) => throttle.isThrottled(ip), fail: async (ip) => throttle.fail(ip) }
 }
