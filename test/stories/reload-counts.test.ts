@@ -27,7 +27,7 @@ async function start(t: TestContext, limits: Record<string, number>) {
   return { reload, ask }
 }
 
-test('spec 8 a reload keeps the rate windows; only a changed limit starts new ones', async (t) => {
+test('spec 8 a reload keeps the rate windows, also if it changes the limit', async (t) => {
   const { reload, ask } = await start(t, { requests_per_minute: 2 })
   assert.deepEqual([await ask(), await ask(), await ask()], ['invalid_body', 'invalid_body', 'rate_limit_exceeded'])
   reload()
@@ -35,13 +35,10 @@ test('spec 8 a reload keeps the rate windows; only a changed limit starts new on
   reload({ failedAuthPerMinute: 99 })
   assert.equal(await ask(), 'rate_limit_exceeded')
   reload({ requestsPerMinute: 3 })
-  assert.deepEqual(
-    [await ask(), await ask(), await ask(), await ask()],
-    ['invalid_body', 'invalid_body', 'invalid_body', 'rate_limit_exceeded'],
-  )
+  assert.deepEqual([await ask(), await ask()], ['invalid_body', 'rate_limit_exceeded'])
 })
 
-test('R4 a reload keeps the counted failures; only a changed limit starts again at zero', async (t) => {
+test('R4 a reload keeps the counted failures, also if it changes the limit', async (t) => {
   const { reload, ask } = await start(t, { failed_auth_per_minute: 1 })
   assert.deepEqual([await ask('x'), await ask('x')], ['invalid_api_key', 'too_many_failed_auth'])
   reload()
@@ -49,8 +46,5 @@ test('R4 a reload keeps the counted failures; only a changed limit starts again 
   reload({ requestsPerMinute: 99 })
   assert.equal(await ask('x'), 'too_many_failed_auth')
   reload({ failedAuthPerMinute: 2 })
-  assert.deepEqual(
-    [await ask('x'), await ask('x'), await ask('x')],
-    ['invalid_api_key', 'invalid_api_key', 'too_many_failed_auth'],
-  )
+  assert.deepEqual([await ask('x'), await ask('x')], ['invalid_api_key', 'too_many_failed_auth'])
 })
