@@ -309,7 +309,7 @@ test('BUG-7 BUG-8 Y4 no content of a changed chat stream is lost on the same wir
 })
 
 const responsesFrames: Record<string, (frames: string[], place: number) => string[]> = {
-  ping: (frames, place) => frames.toSpliced(Math.max(1, place), 0, 'event: keepalive\ndata: {"type":"keepalive"}\n\n'),
+  ping: (frames, place) => frames.toSpliced(place, 0, 'event: keepalive\ndata: {"type":"keepalive"}\n\n'),
   'no end': (frames) => frames.filter((frame) => !frame.includes('response.completed')),
   'no delta': (frames) => frames.filter((frame) => !frame.includes('.delta')),
   'stray stop': (frames) => frames.filter((frame) => !/output_text\.done|arguments\.done/.test(frame)),

@@ -179,6 +179,8 @@ export class ResponsesNativeStream extends NativeStream {
       return this.#completed(name, named)
     }
     if (name !== 'keepalive') this.events++
+    // OpenAI's SDKs fail if another event comes before `response.created` (openai 7.57.0, `ResponseStream`).
+    else if (this.events === 0) return ''
     if (lifecycle.has(name)) return this.#takeLifecycle(named)
     if (terminal.has(name)) return this.#takeTerminal(named)
     if (failed.has(name)) {
