@@ -35,7 +35,7 @@ simulating() {
   export SIMULATOR=$(head -1 .simulator.out)
 }
 stop_simulating() { [ -n "$SIMULATING" ] && kill -TERM -- -$SIMULATING 2>/dev/null; SIMULATING=; }
-stop_serving() { [ -n "$SERVER" ] && kill -TERM -- -$SERVER 2>/dev/null && wait $SERVER 2>/dev/null; SERVER=; }
+stop_serving() { [ -n "$SERVER" ] && kill -INT -- -$SERVER 2>/dev/null && wait $SERVER 2>/dev/null; SERVER=; }
 ask() {
   curl -sf "http://$TRIWIRE_LISTEN/v1/chat/completions" -H "authorization: Bearer \${2:-$TRIWIRE_KEY}" "\${@:3}" \\
     -d '{"model":"'"$1"'","messages":[{"role":"user","content":"Why is the sky blue?"}]}' -D .head >/dev/null
