@@ -17,9 +17,6 @@ const ownKeyMs = 7 * dayMs
 /** The most working keys for agents that a person may have in one account. */
 export const ownKeysMax = 20
 
-/** The most characters in the name of such a key. With the mark it is a label, which has 100 at most. */
-export const ownNameMax = 100 - ownKeyMark.length
-
 /**
  * Makes a key with the person, the account and the models of a session.
  * @param name the name of the agent and its machine

@@ -34,6 +34,9 @@ export type GrantRow = BookRow<'oauth_grants'>
 /** The prefix of the labels of keys that people made for their agents (own-keys.ts). */
 export const ownKeyMark = 'own: '
 
+/** The most characters in the name of such a key. With the mark it is a label, which has 100 at most. */
+export const ownNameMax = 100 - ownKeyMark.length
+
 /**
  * A session with its key. @property ownKeys the keys, even expired ones, that the person of the session has made for
  * agents in the account

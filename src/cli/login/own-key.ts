@@ -1,12 +1,10 @@
 import { hostname } from 'node:os'
+import { ownNameMax } from '../../accounts/sign-in/rows.ts'
 import { ask, explainFailure } from '../ask.ts'
 import { plainText, readObject } from './exchange.ts'
 import { SignInFault } from './fault.ts'
 
 const patienceMs = 10_000
-
-/** The most characters that a gateway takes as the name of such a key. */
-const nameMax = 95
 
 /**
  * Makes a key for an agent that cannot run a command to get tokens. The key has the person and the limits of the
@@ -21,7 +19,7 @@ export async function makeOwnKey(url: string, bearer: string, agent: string): Pr
     const response = await ask(place, {
       method: 'POST',
       headers: { authorization: `Bearer ${bearer}`, accept: 'application/json', 'content-type': 'application/json' },
-      body: JSON.stringify({ name: `${agent} on ${hostname()}`.slice(0, nameMax).trim() }),
+      body: JSON.stringify({ name: `${agent} on ${hostname()}`.slice(0, ownNameMax).trim() }),
       signal: AbortSignal.timeout(patienceMs),
     })
     status = response.status
