@@ -603,7 +603,7 @@ onEachStore((engine) => {
     assert.equal(await endOf(paused), startMs + 30 * day)
   })
 
-  test('Y20 a key of a person whose label begins almost like that of an own key is none, on either engine', async () => {
+  test('Y20 a key is a person’s own only if its label begins with the mark in small letters, on either engine', async () => {
     const { store } = await open()
     const { session, refresh: token } = await signIn(store, { sealed: 'x' })
     const label = 'Own: nightly build'
