@@ -43,14 +43,18 @@ function keep(path: string, url: string, leftSeconds: number, change: Partial<Ke
   writeFileSync(path, JSON.stringify(kept), { mode: 0o600 })
 }
 
-function token(
+function token(place: Pick<Place, 'state'>, args: readonly string[] = [], env: Record<string, string> = {}) {
+  return triwire(place, ['token', ...args], env)
+}
+
+function triwire(
   { state }: Pick<Place, 'state'>,
-  args: readonly string[] = [],
+  args: readonly string[],
   env: Record<string, string> = {},
 ): Promise<Printed> {
   return new Promise((done) => {
     const options = { env: { ...process.env, XDG_STATE_HOME: state, ...env } }
-    execFile(process.execPath, [bin, 'token', ...args], options, (error, stdout, stderr) =>
+    execFile(process.execPath, [bin, ...args], options, (error, stdout, stderr) =>
       done({ code: error ? Number(error.code) : 0, stdout, stderr }),
     )
   })
@@ -367,9 +371,32 @@ test('issue 47 several gateways: one must be named, and each has its own token',
   keep(fileOf(other.url, join(place.path, '..')), other.url, -5)
   const said = await token(place)
   assert.equal(said.code, 3)
-  assert.match(said.stderr, /^triwire: there are sign-ins at http:\S+ and http:\S+: name one of them\n$/)
+  assert.match(
+    said.stderr,
+    /^triwire: there are sign-ins at http:\S+ and http:\S+: name one of them, or remove one with triwire logout URL\n$/,
+  )
   assert.deepEqual(await token(place, [other.url]), printed(2))
   assert.deepEqual(await token(place, [place.server.url]), printed(1))
+})
+
+test('issue 47 a sign-in that has ended still counts, so its agent never gets the token of another; the line says how to remove it', async () => {
+  const place = await signedIn(310)
+  const folder = join(place.path, '..')
+  keep(fileOf('https://a.example', folder), 'https://a.example', 0, { tokens: undefined, ended: '' })
+  const ranOut = { access_token: accessToken(1), obtained_ms: 0, expires_ms: 1 }
+  keep(fileOf('https://b.example', folder), 'https://b.example', 0, { tokens: ranOut })
+  const said = await token(place)
+  assert.equal(said.code, 3)
+  const sites = 'http://127\\S+ and https://a\\.example \\(ended\\) and https://b\\.example \\(ended\\)'
+  assert.match(
+    said.stderr,
+    RegExp(`^triwire: there are sign-ins at ${sites}: name one of them, or remove one with triwire logout URL\n$`),
+  )
+  for (const site of ['https://a.example', 'https://b.example']) {
+    const out = await triwire(place, ['logout', site])
+    assert.deepEqual([out.code, out.stdout], [0, `signed out at ${site}\n`])
+  }
+  assert.deepEqual(await token(place), printed(1))
 })
 
 test('issue 47 token refreshes through the proxy of the environment, and trusts the file of NODE_EXTRA_CA_CERTS', async () => {

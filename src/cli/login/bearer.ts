@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { OauthAnswer } from './exchange.ts'
 import { SignInFault } from './fault.ts'
-import { fileOf, type KeptSignIn, type KeptTokens, prepareNext, readKept } from './kept.ts'
+import { fileOf, isGood, isOver, type KeptSignIn, type KeptTokens, prepareNext, readKept } from './kept.ts'
 import { tryLock } from './lock.ts'
 
 /** A token that expires within this time is refreshed, in ms. */
@@ -41,8 +41,7 @@ function needTokens(url: string, kept: KeptSignIn | undefined): KeptTokens {
   const cure = `run triwire login ${url}`
   if (kept === undefined) throw new SignInFault(3, `nobody is signed in at ${url}: ${cure}`)
   if (kept.tokens === undefined) throw new SignInFault(3, `the sign-in at ${url} has ended${kept.ended}: ${cure}`)
-  if (!isGood(kept.tokens) && kept.tokens.refresh_token === undefined)
-    throw new SignInFault(3, `the sign-in at ${url} has run out: ${cure}`)
+  if (isOver(kept)) throw new SignInFault(3, `the sign-in at ${url} has run out: ${cure}`)
   return kept.tokens
 }
 
@@ -53,10 +52,6 @@ function hasEnded(url: string, reason = ''): SignInFault {
 /** Whether to refresh a token. If the clock was set back, `expires_ms` is wrong, so the token is refreshed early. */
 function isDue({ obtained_ms, expires_ms }: KeptTokens, nowMs = Date.now()): boolean {
   return expires_ms - nowMs < dueMs || nowMs < obtained_ms - dueMs
-}
-
-function isGood({ expires_ms }: KeptTokens, nowMs = Date.now()): boolean {
-  return expires_ms > nowMs
 }
 
 async function waitForTurn(

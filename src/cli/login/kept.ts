@@ -87,6 +87,16 @@ function parseKept(text: string): KeptSignIn | undefined {
   }
 }
 
+/** Whether there is a token that has not expired. */
+export function isGood({ expires_ms }: KeptTokens, nowMs = Date.now()): boolean {
+  return expires_ms > nowMs
+}
+
+/** Whether nobody can get a token any more without a new sign-in. */
+export function isOver({ tokens }: KeptSignIn): boolean {
+  return tokens === undefined || (tokens.refresh_token === undefined && !isGood(tokens))
+}
+
 /** Whether a text can be a bearer token (RFC 6750 §2.1). Agents put the token into a header without a check. */
 export function isBearer(value: unknown): value is string {
   return typeof value === 'string' && /^[A-Za-z0-9._~+/-]{1,16384}=*$/.test(value)
@@ -124,13 +134,15 @@ function listKept(folder = signInFolder()): KeptSignIn[] {
 /**
  * Returns the gateway for a command: the named gateway, or else the only gateway with a sign-in. Undefined if there is
  * no sign-in.
- * @throws SignInFault if there are several sign-ins, because a token must not go to a gateway that nobody named
+ * @throws SignInFault if there are several sign-ins, because a token must not go to a gateway that nobody named. A
+ *   sign-in that has ended counts too: its agent may still run `triwire token`, and must not get another's token.
  */
 export function findUrl(named: string | undefined): string | undefined {
   if (named !== undefined) return readGatewayUrl(named)
-  const urls = listKept().map(({ url }) => url)
-  if (urls.length > 1) throw new SignInFault(3, `there are sign-ins at ${urls.join(' and ')}: name one of them`)
-  return urls[0]
+  const all = listKept()
+  if (all.length < 2) return all[0]?.url
+  const names = all.map((kept) => (isOver(kept) ? `${kept.url} (ended)` : kept.url)).join(' and ')
+  throw new SignInFault(3, `there are sign-ins at ${names}: name one of them, or remove one with triwire logout URL`)
 }
 
 /** Returns the same gateway as `findUrl`. @throws SignInFault also if there is no sign-in */
