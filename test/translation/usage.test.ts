@@ -164,6 +164,22 @@ test('C6 an ignored report does not make a partial count final', () => {
   assert.deepEqual(mergeUsage(start, ignored), { ...start, flags: ['usage_invalid'] })
 })
 
+test('C3 the tokens of an advisor model are counted, and those of a fallback attempt only once', () => {
+  const advisor = { model: 'stronger', input_tokens: 1_000, cache_read_input_tokens: 200, output_tokens: 500 }
+  assert.deepEqual(
+    messages({
+      input_tokens: 12,
+      output_tokens: 53,
+      iterations: [
+        { type: 'message', input_tokens: 10, output_tokens: 45 },
+        { type: 'advisor_message', ...advisor },
+        { type: 'fallback_message', input_tokens: 2, output_tokens: 8 },
+      ],
+    }),
+    { inputTokens: 1_012, cacheReadTokens: 200, outputTokens: 553 },
+  )
+})
+
 test('C1 writes for an hour, thinking and compactions of a messages model are counted', () => {
   assert.deepEqual(
     messages({
@@ -183,6 +199,11 @@ test('C1 writes for an hour, thinking and compactions of a messages model are co
     messages({ input_tokens: 1, cache_creation: { ephemeral_5m_input_tokens: 2, ephemeral_1h_input_tokens: 3 } })
       .cacheWriteTokens,
     5,
+  )
+  assert.equal(
+    messages({ input_tokens: 1, cache_creation_input_tokens: 0, cache_creation: { ephemeral_5m_input_tokens: 2 } })
+      .cacheWriteTokens,
+    2,
   )
 })
 

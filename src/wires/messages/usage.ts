@@ -10,25 +10,29 @@ import {
 } from '../../inference/usage.ts'
 import { withCalls } from '../answers/native-answer.ts'
 
+/** Kinds of `iterations` whose tokens are billed, but are not in the totals (message-wire §8). */
+const besideTotals: ReadonlySet<unknown> = new Set(['compaction', 'advisor_message'])
+
 /**
  * Decodes usage. On this wire the counters are disjoint already. Tokens written to the cache are also counted by
- * lifetime. Compaction during the request is not in the totals but in `iterations` (message-wire §8). A prompt is never
- * empty, so three input counters of zero mean "not counted yet".
+ * lifetime. A prompt is never empty, so three input counters of zero mean "not counted yet".
  */
 export function decodeUsage(raw: unknown, _quirk?: Profile['usageQuirk']): UsageReport {
   const usage = asObject(raw)
   if (!usage) return {}
   const { read, report } = createCountReader()
   const iterations: unknown[] = Array.isArray(usage['iterations']) ? usage['iterations'] : []
-  const compactions = iterations.map(asObject).filter((iteration) => iteration?.['type'] === 'compaction')
-  const parts = [usage, ...compactions].map((part) => {
+  const beside = iterations.map(asObject).filter((iteration) => besideTotals.has(iteration?.['type']))
+  const parts = [usage, ...beside].map((part) => {
     const lifetimes = asObject(part?.['cache_creation'])
     const short = read(lifetimes?.['ephemeral_5m_input_tokens'])
     const hour = read(lifetimes?.['ephemeral_1h_input_tokens'])
+    const written = read(part?.['cache_creation_input_tokens'])
     return {
       input: read(part?.['input_tokens']),
       cached: read(part?.['cache_read_input_tokens']),
-      written: read(part?.['cache_creation_input_tokens']) ?? sum([short, hour]),
+      // Some servers report 0 as the sum, although they report the writes of each lifetime.
+      written: written || (sum([short, hour]) ?? written),
       hour,
       output: read(part?.['output_tokens']),
       reasoning: read(asObject(part?.['output_tokens_details'])?.['thinking_tokens']),
@@ -69,8 +73,8 @@ function sum(counts: (number | undefined)[]): number | undefined {
 }
 
 /**
- * Returns the usage if its counters cover everything that is billed. In an answer with compactions (`iterations`), the
- * counters cover only a part. The result is then undefined.
+ * Returns the usage if its counters cover everything that is billed. In an answer with `iterations`, the counters may
+ * cover only a part. The result is then undefined.
  */
 export function plainUsage(usage: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
   return Array.isArray(usage?.['iterations']) ? undefined : usage
