@@ -99,6 +99,18 @@ test("C11 a provider's own counts are read on every wire, and an invalid count i
   }
 })
 
+test('C11 responses: the searches that the provider bills are counted, and not all searches', () => {
+  const output = [...items, ...(answers.responses['output'] as object[])]
+  const told = { output, tool_usage: { image_gen: { input_tokens: 0 }, web_search: { num_requests: 1 } } }
+  assert.deepEqual(ofWhole('responses', told).calls, { web_search: 1 })
+  const seen = named({ type: 'response.output_item.done', sequence_number: 9, output_index: 0, item: items[0] })
+  const [created, ...rest] = frames.responses
+  for (const type of ['response.completed', 'response.incomplete']) {
+    const last = named({ type, sequence_number: 20, response: { ...answers.responses, ...told } })
+    assert.deepEqual(ofStream('responses', [created!, seen, ...rest.slice(0, -1), last]).calls, { web_search: 1 })
+  }
+})
+
 test('C11 no more kinds of calls are kept than any provider has', () => {
   const many = (ending: string) => Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`k${i}${ending}`, 1]))
   const usage = { ...usageOf('chat'), server_tool_use: many('_requests') }

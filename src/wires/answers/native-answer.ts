@@ -170,11 +170,12 @@ export function withoutTelling(answer: Record<string, unknown>): Map<string, str
 /**
  * The members of a usage object in which providers count calls of their own tools. In such a member, each key is a kind
  * of tool with the suffix `ending`. Messages and OpenRouter send `web_search_requests`, xAI sends `web_search_calls`.
- * All wires read both.
+ * OpenAI sends `tool_usage` beside the usage, with the count in `web_search.num_requests`. All wires read all of them.
  */
-const tellings = [
+const tellings: { member: string; ending: string; inner?: string }[] = [
   { member: 'server_tool_use', ending: '_requests' },
   { member: 'server_side_tool_usage_details', ending: '_calls' },
+  { member: 'tool_usage', ending: '', inner: 'num_requests' },
 ]
 
 /**
@@ -184,11 +185,12 @@ const tellings = [
 export function withCalls(report: UsageReport, usage: Record<string, unknown>): UsageReport {
   if (tellings.every(({ member }) => usage[member] == null)) return report
   const calls = new Map<string, number>()
-  for (const { member, ending } of tellings) {
+  for (const { member, ending, inner } of tellings) {
     if (usage[member] == null) continue
-    for (const [name, value] of Object.entries(asObject(usage[member]) ?? {})) {
+    for (const [name, told] of Object.entries(asObject(usage[member]) ?? {})) {
+      const value = inner === undefined ? told : asObject(told)?.[inner]
       if (!name.endsWith(ending) || value == null || calls.size >= kindsMax) continue
-      calls.set(name.slice(0, -ending.length), readCount(value) ?? Number.POSITIVE_INFINITY)
+      calls.set(name.slice(0, name.length - ending.length), readCount(value) ?? Number.POSITIVE_INFINITY)
     }
   }
   return calls.size === 0 ? report : { ...report, calls: Object.fromEntries(calls) }

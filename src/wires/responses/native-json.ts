@@ -32,7 +32,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   const missing = answer['output'].map((item, place) => calls.final(asObject(item) ?? {}, place))
   if (missing.includes(undefined)) return { state: 'failed', fault: unreadable() }
   const usage = asObject(answer['usage'])
-  const counted = noteAnswer(decodeUsage(usage, head.model.profile.usageQuirk), answer)
+  const counted = noteAnswer(decodeUsage(usage, head.model.profile.usageQuirk, answer['tool_usage']), answer)
   const callsSeen = head.model.prices.hasCalls && callsIn(answer['output'], calledBy)
   const report = callsSeen ? { ...counted, callsSeen } : counted
   return {

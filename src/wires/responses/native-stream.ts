@@ -314,7 +314,7 @@ export class ResponsesNativeStream extends NativeStream {
       else patch.set(['response', 'output', `${place}`], values)
     }
     this.noteAnswer(response)
-    this.learn(decodeUsage(asObject(response['usage']), this.head.model.profile.usageQuirk))
+    this.learn(decodeUsage(response['usage'], this.head.model.profile.usageQuirk, response['tool_usage']))
     // The final event usually repeats all items. Then the hosted calls in this event replace the calls counted so far.
     const callsSeen = this.head.model.prices.hasCalls && callsIn(response['output'], calledBy)
     if (callsSeen) this.report = { ...this.report, callsSeen }
@@ -327,8 +327,7 @@ export class ResponsesNativeStream extends NativeStream {
     const patch = this.parse(dataOf(frame) ?? '', 'response')
     const response = asObject(patch?.value['response'])
     if (response) this.noteAnswer(response)
-    const usage = asObject(response?.['usage'])
-    if (usage) this.learn(decodeUsage(usage, this.head.model.profile.usageQuirk))
+    this.learn(decodeUsage(response?.['usage'], this.head.model.profile.usageQuirk, response?.['tool_usage']))
     // The output reported before a failure is kept.
     if (Array.isArray(response?.['output'])) this.#response = { ...this.#response, output: response['output'] }
     const error = response?.['error'] ?? patch?.value['error'] ?? patch?.value

@@ -3,8 +3,11 @@ import type { Profile } from '../../catalog/profile.ts'
 import { firstOf, noteCost, noteService, splitInclusive, type Usage, type UsageReport } from '../../inference/usage.ts'
 import { withCalls } from '../answers/native-answer.ts'
 
-/** Decodes usage. On this wire `input_tokens` includes cached tokens, while the gateway's counters are disjoint. */
-export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageReport {
+/**
+ * Decodes usage. On this wire `input_tokens` includes cached tokens, while the gateway's counters are disjoint.
+ * @param tool_usage the member of a response that counts the billed calls of the provider's own tools
+ */
+export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk'], tool_usage?: unknown): UsageReport {
   const usage = asObject(raw)
   if (!usage) return {}
   const inputDetails = asObject(usage['input_tokens_details'])
@@ -20,7 +23,7 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageRe
     // Counters of 0 are accepted, because the continuation of a programmatic tool call reports them.
     zerosCount: true,
   })
-  return noteCost(noteService(withCalls(report, usage), usage), usage)
+  return noteCost(noteService(withCalls(report, { ...usage, tool_usage }), usage), usage)
 }
 
 export type ResponsesUsage = {
