@@ -376,6 +376,11 @@ test('B12 C7 spec 1.7 a chat request stores nothing, and asks for at most 128 ch
   assert.equal(adapt('chat', { n: 128, modalities: ['text'] })['n'], 128)
 })
 
+const schema = {
+  type: 'object',
+  properties: { type: { type: ['string', 'null'] }, n: { type: 'integer' }, list: { type: 'array', items: {} } },
+}
+
 test('C14 a request that uses tools or stored content has no limits on the counts of its answer', () => {
   const isSelfContained = (wire: ClientWire, fields: Fields | string) => {
     const base = { model: 'm', max_tokens: 5, [fieldOf[wire]]: [] }
@@ -389,6 +394,10 @@ test('C14 a request that uses tools or stored content has no limits on the count
   }
   for (const type of ['mcp', 'shell', 'local_shell', 'computer', 'computer_use_preview', 'code_interpreter'])
     assert.equal(isSelfContained('responses', { tools: [{ type }] }), false, type)
+  // Tools of Groq, OpenRouter, xAI, Zhipu and Moonshot.
+  for (const type of ['code_interpreter', 'openrouter:web_fetch', 'code_execution', 'retrieval', 'builtin_function'])
+    for (const wire of ['chat', 'messages', 'responses'] as const)
+      assert.equal(isSelfContained(wire, { tools: [{ name: 'f' }, { type, name: 'g' }] }), false, `${wire} ${type}`)
   assert.equal(isSelfContained('responses', { context_management: [{ type: 'compaction' }] }), false)
   const hidden = String.raw`{"model":"m","messages":[{"content":[{"image\u005furl":{"url":"http:\/\/x"}}]}]}`
   assert.equal(isSelfContained('chat', hidden), false)
@@ -401,6 +410,8 @@ test('C14 a request that uses tools or stored content has no limits on the count
     ['chat', { messages: turn({ type: 'text', text: '// see a/b, é \u2028' }), tools: [{ type: 'function' }] }],
     ['messages', { messages: turn(block({ type: 'base64', media_type: 'image/png', data: 'AA//' })) }],
     ['responses', { input: 'hello', tools: [{ type: 'function', name: 'f' }] }],
+    ['messages', { tools: [{ name: 'f', input_schema: schema, cache_control: { type: 'ephemeral' } }] }],
+    ['responses', { tools: [{ type: 'namespace', name: 'n', tools: [{ type: 'custom', format: { type: 'text' } }] }] }],
     ['chat', String.raw`{"model":"m","messages":[{"content":"caf\u00e9 \u003cb\u003e \u0026"}]}`],
   ]
   for (const [wire, fields] of plain) assert.equal(isSelfContained(wire, fields), true, JSON.stringify(fields))

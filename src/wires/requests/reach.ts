@@ -78,6 +78,7 @@ export function isSelfContained(
   for (const field of hostedFields) if (body.has(field)) return false
   for (const field of compactingFields) if (body.has(field)) return false
   for (const ending of hostedEndings) if (body.holdsEnding(ending)) return false
+  if (mayDeclareHosted(body)) return false
   if (hostedWords.some((word) => holdsWord(bytes, word)) || holdsWord(bytes, 'file_id')) return false
   // An address contains `//` or an escaped slash. A body without either is self-contained. A body with either is not
   // self-contained if it has a field that may hold an address.
@@ -85,6 +86,16 @@ export function isSelfContained(
   if (bytes.indexOf('_url"') >= 0 || bytes.indexOf('"url"') >= 0) return false
   if (dataFields.some((field) => holdsMember(bytes, field, (at) => mayBeAddress(textAt(bytes, at))))) return false
   return !looseFields.some((field) => holdsMember(bytes, field))
+}
+
+/** A `type` in `tools` that belongs neither to a tool that the client runs nor to a schema or a cache mark. */
+const hostedType =
+  /"type"\s*:\s*"(?!(?:function|custom|namespace|text|grammar|ephemeral|object|array|string|number|integer|boolean|null)")/
+
+/** Whether `tools` may have a tool of the provider. Providers invent types, so only known other types are harmless. */
+function mayDeclareHosted(body: ClientBody): boolean {
+  const tools = body.member('tools')
+  return tools !== undefined && hostedType.test(body.bytes.toString('latin1', tools.start, tools.end))
 }
 
 /** The beginning of a text value; '' for other values and for data URLs. @param at where the value begins */
