@@ -17,7 +17,8 @@ import { pathOf, plain } from './paths.ts'
 type EdgeLimits = {
   headersMs: number
   keepAliveMs: number
-  lingerMs: number
+  /** A reload may change it. */
+  readonly lingerMs: number
   connectionsMax: number
   headerBytesMax: number
   headersMax: number

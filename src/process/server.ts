@@ -233,7 +233,12 @@ type EdgeSides = { config: Config; listeners: RecordListener[]; side: Side; isDr
 /** Creates the listener for clients. */
 function openEdge(gateway: Gateway, { config, listeners, side, isDraining }: EdgeSides): Edge {
   return createEdge({
-    limits: { ...config.timeouts, ...config.limits, headerBytesMax, headersMax },
+    limits: {
+      ...{ ...config.timeouts, ...config.limits, headerBytesMax, headersMax },
+      get lingerMs() {
+        return gateway.snapshots.current.config.timeouts.lingerMs
+      },
+    },
     tls: config.tls,
     ...{ handle: createRouter(gateway, listeners, side), formError: formClientError, isDraining },
     onRefusal: (refusal) => tellAll(listeners, recordOf(refusal, gateway.nowMs())),

@@ -3,6 +3,7 @@ import test from 'node:test'
 import { clientWireNames } from '../../src/catalog/wire-names.ts'
 import { createHeld } from '../support/held.ts'
 import { answers, asks, paths, startNative } from '../support/native.ts'
+import { raw } from '../support/raw.ts'
 import { whole } from '../support/raw-upstream.ts'
 import { until } from '../support/waiting.ts'
 
@@ -98,4 +99,14 @@ test('reliability §4 a reload empties no window, and applies a changed limit to
   gateway.reload({ limits: { requests_per_minute: 3, failed_auth_per_minute: 3 } })
   assert.deepEqual(await statuses(bad), [401, 429])
   await native.close()
+})
+
+test('U14 a reload changes how long the rest of every refused body is read', async () => {
+  const { gateway, close } = await startNative({ config: { timeouts: { linger: '1h' } } })
+  gateway.reload({ timeouts: { linger: '1ms' } })
+  for (const refused of ['POST /nowhere HTTP/1.1', 'POST /v1/messages HTTP/1.1\r\nexpect: 200-maybe']) {
+    const { isClosed } = await raw(gateway.url, `${refused}\r\nhost: x\r\ncontent-length: 9\r\n\r\n`)
+    assert.equal(isClosed, true)
+  }
+  await close()
 })
