@@ -166,17 +166,13 @@ const rules = {
     rest: ['upstreams', 'upstream accounts that are refused'],
     find: ({ services }) =>
       byAccount(services.filter((one) => isRefused(one))).map((one) => ({
-        ...{
-          subject: nameOf(one),
-          severity: 'bad',
-          link: 'upstreams',
-          command: `triwire upstream retry ${one.upstream}`,
-        },
-        sinceMs: one.sinceMs,
-        text:
-          one.state === 'no_key'
-            ? `Upstream account ${nameOf(one)} has no key.`
-            : `Upstream account ${nameOf(one)} is refused by its provider (${one.cause}).`,
+        ...{ subject: nameOf(one), severity: 'bad', link: 'upstreams', sinceMs: one.sinceMs },
+        ...(one.state === 'no_key'
+          ? { command: 'triwire check --online', text: `Upstream account ${nameOf(one)} has no key.` }
+          : {
+              command: `triwire upstream retry ${one.upstream}`,
+              text: `Upstream account ${nameOf(one)} is refused by its provider (${one.cause}).`,
+            }),
       })),
   },
   upstream_cooling: {

@@ -101,7 +101,7 @@ const rows: readonly Row[] = [
     appears: { services: [{ ...service, account: null, state: 'no_key', cause: null, failures: 0 }] },
     line: [
       ...(['upstream_refused:up', 'bad', 'Upstream account up has no key.'] as const),
-      ...(['upstreams', 'triwire upstream retry up'] as const),
+      ...(['upstreams', 'triwire check --online'] as const),
     ],
     vanishes: {},
   },
