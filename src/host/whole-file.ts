@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import {
   chmodSync,
   closeSync,
+  fchownSync,
   fsyncSync,
   lstatSync,
   openSync,
@@ -9,6 +10,7 @@ import {
   readlinkSync,
   renameSync,
   rmSync,
+  type Stats,
   statSync,
   writeFileSync,
 } from 'node:fs'
@@ -44,6 +46,7 @@ export function writeWhole(path: string, text: string): void {
   try {
     const file = openSync(unfinished, 'wx', 0o600)
     try {
+      if (stats) keepOwner(file, stats)
       writeFileSync(file, text)
       fsyncSync(file)
     } finally {
@@ -62,4 +65,11 @@ export function writeWhole(path: string, text: string): void {
 function behindLinks(path: string): string {
   const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()
   return isLink ? behindLinks(resolve(dirname(path), readlinkSync(path))) : path
+}
+
+/** Gives a file the owner and group of another. Mostly only root may do so, and not every file system can. */
+function keepOwner(file: number, { uid, gid }: Stats): void {
+  try {
+    fchownSync(file, uid, gid)
+  } catch {}
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
+  chownSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -111,6 +112,18 @@ test('BRK-11 a link to a file that does not exist yet stays a link, and neighbou
   assert.equal(readFileSync(path, 'utf8'), 'new')
   assert.deepEqual(readdirSync(dirname(path)), ['between.json', 'settings.json', 'settings.json.new'])
   assert.ok(lstatSync(path).isSymbolicLink() && lstatSync(join(dirname(path), 'between.json')).isSymbolicLink())
+})
+
+test('BRK-11 a file that root writes keeps its owner and group, so that the service can read it', {
+  skip: process.getuid?.() !== 0 && 'only root may give files away',
+}, () => {
+  const path = place()
+  writeFileSync(path, 'old')
+  chmodSync(path, 0o640)
+  chownSync(path, 1234, 2345)
+  writeWhole(path, 'new')
+  const { uid, gid, mode } = statSync(path)
+  assert.deepEqual([readFileSync(path, 'utf8'), uid, gid, mode & 0o777], ['new', 1234, 2345, 0o640])
 })
 
 test('BRK-11 a file that the disk cannot take keeps the old text, and no other file is left', () => {
