@@ -1,6 +1,6 @@
 import { isMap, isSeq, parseDocument, stringify, type YAMLSeq } from 'yaml'
 import type { PresetUpstream } from '../catalog/presets.ts'
-import { flowOf, indented, TextEdits } from './text-edits.ts'
+import { flowOf, indented, isBlank, TextEdits } from './text-edits.ts'
 
 /** A row of prices with the keys of the configuration file. Amounts are decimal texts; other values stay as read. */
 type WrittenRow = Readonly<Record<string, unknown>>
@@ -51,43 +51,38 @@ export function editCatalog(
   const document = parseDocument(source)
   if (document.errors.length > 0) throw new Error('The file is not valid YAML: triwire check tells where')
   const root = document.contents
-  if (root !== null && !(isMap(root) && !root.flow))
-    throw new Error('The file must be a map of keys: change it by hand')
+  if (root !== null && (!isMap(root) || root.flow)) throw new Error('The file must be a map of keys: change it by hand')
   const edits = new TextEdits(source)
   const entries = added.map(({ entry, comment }) => blockOf(entry, comment))
+  /** Adds an entry to a map at the root, unless the map has it. @param value the same entry, for a map in flow style */
+  const putUnder = (key: string, name: string, text: string, value: Record<string, unknown>): void => {
+    const there = root?.get(key, true)
+    if (there === undefined) edits.append(`${key}:\n${indented(text, 2)}`)
+    else if (!isMap(there) && !isBlank(there)) throw new Error(`\`${key}\` is no map: change it by hand`)
+    else if (!isMap(there) || !there.has(name)) edits.addLines(there, text, value)
+  }
   const catalog = root?.get('catalog', true)
-  if (catalog === undefined || catalog === null) {
-    edits.append(`catalog:\n  pinned: ${pinned}\n  models:\n${indented(entries.join(''), 4)}`)
-  } else {
-    const models = isMap(catalog) ? catalog.get('models', true) : undefined
-    if (!isMap(catalog) || !isSeq(models)) throw new Error('`catalog` has no list of models: change it by hand')
+  const fresh = `pinned: ${pinned}\nmodels:\n${indented(entries.join(''), 2)}`
+  if (!isMap(catalog) || catalog.items.length === 0) putUnder('catalog', 'catalog', fresh, {})
+  else {
+    const models = catalog.get('models', true)
+    if (!isSeq(models) && !isBlank(models)) throw new Error('`catalog` has no list of models: change it by hand')
     if (catalog.flow) throw new Error('`catalog` is written in one line: change it by hand')
-    for (const { place, figures } of updated) update(edits, models, place, figures)
+    if (isSeq(models)) for (const { place, figures } of updated) update(edits, models, place, figures)
     if (entries.length > 0) edits.addItems(models, entries)
     // If the catalog has no `pinned` yet, that key is added after the new models.
     edits.setIn(catalog, 'pinned', pinned)
   }
   if (upstream) {
-    const upstreams = root?.get('upstreams', true)
     const { name, baseUrl, keyVariable, paths, headers, keyHeader, account } = upstream
     const main = { name: 'main', ...(account ?? { key: `\${${keyVariable}}` }) }
     const ways = { ...(paths && { paths }), ...(headers && { headers }), ...(keyHeader && { key_header: keyHeader }) }
     const lines = Object.entries(ways).map(([key, value]) => `  ${key}: ${flowOf(value)}\n`)
     const text = `${plain(name)}:\n  base_url: ${plain(baseUrl)}\n${lines.join('')}  accounts:\n    - ${flowOf(main)}\n`
-    if (upstreams === undefined || upstreams === null) edits.append(`upstreams:\n${indented(text, 2)}`)
-    else if (!isMap(upstreams)) throw new Error('`upstreams` is no map: change it by hand')
-    else if (!upstreams.has(name))
-      edits.addLines(upstreams, text, {
-        [name]: { base_url: baseUrl, ...ways, accounts: [main] },
-      })
+    putUnder('upstreams', name, text, { [name]: { base_url: baseUrl, ...ways, accounts: [main] } })
   }
-  for (const [name, calendar] of Object.entries(calendars)) {
-    const there = root?.get('calendars', true)
-    const text = `${plain(name)}: ${flowOf(calendar)}\n`
-    if (there === undefined || there === null) edits.append(`calendars:\n${indented(text, 2)}`)
-    else if (!isMap(there)) throw new Error('`calendars` is no map: change it by hand')
-    else if (!there.has(name)) edits.addLines(there, text, { [name]: calendar })
-  }
+  for (const [name, calendar] of Object.entries(calendars))
+    putUnder('calendars', name, `${plain(name)}: ${flowOf(calendar)}\n`, { [name]: calendar })
   return edits.apply()
 }
 

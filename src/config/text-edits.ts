@@ -1,4 +1,4 @@
-import { isMap, isScalar, isSeq, type Pair, type YAMLMap, type YAMLSeq } from 'yaml'
+import { isMap, isScalar, isSeq, type Pair, type Scalar, type YAMLMap, type YAMLSeq } from 'yaml'
 
 /** Collects changes of a YAML text by position, and applies them together. */
 export class TextEdits {
@@ -15,22 +15,21 @@ export class TextEdits {
   /** Sets the value of a key, or adds the key at the end. @param text one line of YAML */
   setIn(map: YAMLMap, key: string, text: string): void {
     const pair = map.items.find((one) => isScalar(one.key) && String(one.key.value) === key)
-    const [start] = rangeOf(pair?.value) ?? []
-    if (start !== undefined) this.#put(start, lastOf(pair!.value), text)
+    if (rangeOf(pair?.value)) this.#replace(pair!.value, text)
     else if (map.flow) this.#putIntoFlow(map, `${key}: ${text}`)
     else this.#putBehind(map, indented(`${key}: ${text}\n`, this.#columnOf(map)))
   }
 
   /** Adds keys at the end of a map. @param value the same keys and values, used if the map is in flow style */
-  addLines(map: YAMLMap, text: string, value: Record<string, unknown>): void {
-    if (!map.flow && map.items.length > 0) this.#putBehind(map, indented(text, this.#columnOf(map)))
-    else if (map.items.length > 0) this.#putIntoFlow(map, flowOf(value).slice(2, -2))
-    else this.#replaceEmpty(map, text)
+  addLines(map: YAMLMap | Scalar, text: string, value: Record<string, unknown>): void {
+    if (isScalar(map) || map.items.length === 0) this.#replaceEmpty(map, text)
+    else if (map.flow) this.#putIntoFlow(map, flowOf(value).slice(2, -2))
+    else this.#putBehind(map, indented(text, this.#columnOf(map)))
   }
 
   /** Adds items at the end of a list. @param items YAML texts with a dash and without indentation */
-  addItems(list: YAMLSeq, items: readonly string[]): void {
-    if (list.items.length === 0) this.#replaceEmpty(list, items.join(''))
+  addItems(list: YAMLSeq | Scalar, items: readonly string[]): void {
+    if (isScalar(list) || list.items.length === 0) this.#replaceEmpty(list, items.join(''))
     else if (list.flow) throw new Error('The list of models is written in one line: change it by hand')
     else this.#putBehind(list, indented(items.join(''), this.#columnOf(list)))
   }
@@ -71,12 +70,19 @@ export class TextEdits {
     this.#put(at, at, `${last ? ',' : ''} ${text}`)
   }
 
-  /** Replaces `[]` or `{}` with lines below the key. */
-  #replaceEmpty(collection: YAMLMap | YAMLSeq, text: string): void {
-    const [start = 0, end = 0] = rangeOf(collection) ?? []
+  /** Replaces `[]`, `{}` or a missing value with lines below the key. */
+  #replaceEmpty(value: YAMLMap | YAMLSeq | Scalar, text: string): void {
+    const [start = 0] = rangeOf(value) ?? []
     const line = this.#source.slice(this.#source.lastIndexOf('\n', start - 1) + 1, start)
     const column = line.length - line.trimStart().length
-    this.#put(start, end, `\n${indented(text, column + 2).trimEnd()}`)
+    this.#replace(value, `\n${indented(text, column + 2).trimEnd()}`)
+  }
+
+  /** Replaces a value. If it is missing, blanks separate the text from its key and from a comment. */
+  #replace(value: unknown, text: string): void {
+    const [start, end] = [rangeOf(value)![0]!, lastOf(value)]
+    const [before, after] = [this.#source[start - 1] === ':' ? ' ' : '', this.#source[end] === '#' ? ' ' : '']
+    this.#put(start, end, before + text + after)
   }
 
   /** Returns the column of the first key or the first dash. */
@@ -88,6 +94,11 @@ export class TextEdits {
   #native(text: string): string {
     return this.#lineEnd === '\n' ? text : text.replace(/\n/g, this.#lineEnd)
   }
+}
+
+/** Whether a key has no value, or null. */
+export function isBlank(node: unknown): node is Scalar {
+  return isScalar(node) && node.value === null
 }
 
 function rangeOf(node: unknown): readonly number[] | undefined {

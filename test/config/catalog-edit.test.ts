@@ -117,6 +117,25 @@ test('X15 an empty file, one without a catalog, one without a final line end and
   assert.doesNotMatch(windows, /[^\r]\n/)
 })
 
+test('X15 a key without a value gets one, and its comment stays', () => {
+  const upstream = { name: 'up', baseUrl: 'https://up.example', keyVariable: 'UP_KEY' }
+  const calendars = { cn: { zone: 'UTC' } }
+  const whole = editCatalog('', { ...none, upstream, calendars, added })
+  for (const source of [
+    'catalog:\nupstreams:\ncalendars:\n',
+    'catalog: # ours\nupstreams: # ours\n  # up: {}\n\ncalendars: # ours\n',
+    'catalog: {}\nupstreams: ~\ncalendars: null # ours\n',
+    'upstreams:\ncatalog:\n  pinned:\n  models:\n',
+    'upstreams:\ncatalog:\n  models: # ours\n  pinned: # ours\n',
+    'catalog:\n  pinned:\n  models:',
+  ]) {
+    const after = editCatalog(source, { ...none, upstream, calendars, added })
+    assert.deepEqual(parse(after), parse(whole), source)
+    const comments = (text: string) => text.match(/# (?!prices).*/g) ?? []
+    assert.deepEqual(comments(after), comments(source), source)
+  }
+})
+
 test('X15 steps are written one to a line, and an existing upstream is left unchanged', () => {
   const steps = [{ above: 100, input: '2', output: '4' }]
   const long = { ...entry, prices: { input: '1', output: '2', steps } }
