@@ -111,6 +111,10 @@ test('X15 nothing is written that check would refuse, unless the mistake was the
   assert.equal(added.code, 0, added.stderr)
   assert.match(added.stdout, /no longer serves the built-in models of the simulator/)
   assert.match(readFileSync(path, 'utf8'), /^limitz: \{\}\ncatalog:\n/)
+  // The message of this mistake lists the upstreams, so it becomes another one.
+  writeFileSync(path, file.replace('  far:', '  fra:'))
+  const beside = await runWarm(add, { cwd })
+  assert.equal(beside.code, 0, beside.stderr)
 })
 
 test('X13 X15 if the configuration is not a file, no file is written beside it', async () => {

@@ -80,8 +80,8 @@ function conclude(file: string, isChange: boolean, isWritten: boolean): string {
 
 /** Refuses a change that adds mistakes. Mistakes that the file already has do not count; `check` reports them. */
 function refuseMistakes(file: string, before: string, after: string): void {
-  const known = new Set(findProblems(file, before).map(({ message }) => message))
-  const mistake = findProblems(file, after).find(({ message }) => !known.has(message))
+  const known = new Set(findProblems(file, before).map(({ path }) => path))
+  const mistake = findProblems(file, after).find(({ path }) => !known.has(path))
   if (mistake) throw new Error(`${file} would not be right with it, and was left as it is: ${mistake.message}`)
 }
 
