@@ -282,6 +282,18 @@ test('catalog import updates the known models by their own provider, keeps a sma
   assert.match(added.stdout, /nope: is not in the file/)
 })
 
+test('catalog import leaves chains as they are, whose names the price file may have', async () => {
+  const cwd = testFolder('cli')
+  const chained = file.replace('upstreams:', '    - { id: new-1, chain: [haiku, plain] }\nupstreams:')
+  writeFileSync(join(cwd, 'triwire.yaml'), chained)
+  writeFileSync(join(cwd, 'prices.json'), JSON.stringify(priceFile))
+  const all = await run(['catalog', 'import', 'prices.json', '--dry-run', '--json'], { cwd })
+  assert.deepEqual([all.json.updated, all.json.left], [['haiku'], []])
+  const named = await run(['catalog', 'import', 'prices.json', 'new-1', '--dry-run', '--json'], { cwd })
+  const why = 'is a chain: import its models, which have the figures'
+  assert.deepEqual([named.code, JSON.parse(named.stdout).left], [1, [{ id: 'new-1', why }]])
+})
+
 test('issue 46.10 an import keeps prices that the file lacks only if they stay right: steps get them, hours do not', async () => {
   const cwd = testFolder('cli')
   const path = join(cwd, 'triwire.yaml')

@@ -34,7 +34,7 @@ export async function importPrices(
     for (const id of ids) takeNamed(id, listed, known, options, plan)
   } else {
     for (const { entry, place } of known.filter(
-      ({ entry }) => options.upstream === undefined || upstreamOf(entry) === options.upstream,
+      ({ entry }) => !('chain' in entry) && (options.upstream === undefined || upstreamOf(entry) === options.upstream),
     )) {
       const name = String(entry['upstream_model'] ?? entry['id'])
       takeUpdate(String(entry['id']), find(name, listed, upstreamOf(entry)), { entry, place }, plan)
@@ -98,6 +98,7 @@ function takeNamed(
 }
 
 function takeUpdate(id: string, found: ListedMatch, { entry, place }: CatalogRow, plan: ImportPlan): void {
+  if ('chain' in entry) return void plan.left.push({ id, why: 'is a chain: import its models, which have the figures' })
   if ('why' in found) return void plan.left.push({ id, why: found.why })
   const { max_output_tokens: most, prices, ...others } = figuresOf(found.model)
   const merged = prices && mergePrices(entry['prices'], prices)
