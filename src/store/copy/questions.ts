@@ -89,8 +89,7 @@ export function createCopyQuestions(dialect: Dialect, chainEnds: string, nextRev
     for (const { id } of accounts)
       yield* ask(dialect, (put) => `UPDATE ${schema}.accounts SET name = ' ' || id WHERE id = ${put(id as string)}`)
     const named = accounts.map((row) => ({ ...row, revision: 0 }))
-    const sets = `name = excluded.name, state = excluded.state, revision = ${nextRevision}`
-    yield* runAll(insertRows('accounts', named, `ON CONFLICT (id) DO UPDATE SET ${sets}`, ['revision']))
+    yield* runAll(insertRows('accounts', named, `${updateById('accounts')}, revision = ${nextRevision}`, ['revision']))
     for (const [name, how] of Object.entries(copiedRegisters) as [CopiedRegister, string][]) {
       if (name === 'accounts') continue
       if (how === 'replaced') yield* ask(dialect, () => `DELETE FROM ${schema}.${name}`)

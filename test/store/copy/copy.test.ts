@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import test, { before } from 'node:test'
 import { createCalendar, utc } from '../../../src/accounts/calendar.ts'
+import type { AccountBounds } from '../../../src/accounts/key-bounds.ts'
 import { onBehalf } from '../../../src/accounts/on-behalf.ts'
 import { createOperator, revokeOperator } from '../../../src/accounts/operators.ts'
 import { createPerson, erasePerson, linkPersons } from '../../../src/accounts/person-rules.ts'
@@ -202,6 +203,45 @@ test('C15 X7 a store that is moved into PostgreSQL and back keeps its heads', { 
   const again = await copy(fileAt(other), fileAt(file))
   assert.deepEqual([again.copied, again.sums.digest], [0, there.sums.digest])
   assert.equal(auditFile(file).head!.split('/')[2], after.head!.split('/')[2])
+})
+
+test('X7 a store is copied back after limits and grants of its accounts have changed, and names have been exchanged', {
+  skip,
+}, async () => {
+  const file = newFile()
+  fill(file)
+  const place = database()
+  await copy(fileAt(file), place)
+  assert.ok(place.engine === 'postgres')
+  const books = await openPostgresBooks(place.url.reveal(), place)
+  const [one, two] = [await books.findAccount('one'), await books.findAccount('two')]
+  const change = (id: string, fields: object, bounds?: AccountBounds) =>
+    books.change({
+      about: { account: id },
+      decide: () => ({
+        writes: [{ kind: 'set_account', accountId: id, fields, ...(bounds && { bounds }) }],
+        result: 0,
+      }),
+    })
+  const bounds: AccountBounds = {
+    budget: { nanos: 5n, per: 'month' },
+    requestsPerMinute: 7,
+    warnNanos: [9n, 3n],
+    grant: { nanos: 11n, lapses: true },
+    plan: 'gold',
+    externalId: 'e-1',
+    metadata: { team: 'red' },
+  }
+  await change(one.id, { name: 'other', lastGrant: `grant:${one.id}/2026-10` }, bounds)
+  await change(two.id, { name: 'one' })
+  await change(one.id, { name: 'two' })
+  await books.close()
+  await copy(place, fileAt(file))
+  const store = openStore(file)
+  const [first, second] = [store.findAccount(one.id), store.findAccount(two.id)]
+  store.close()
+  assert.deepEqual([first.name, second.name], ['two', 'one'])
+  assert.deepEqual([first.bounds, first.lastGrant], [bounds, `grant:${one.id}/2026-10`])
 })
 
 test('C15 a moved store refuses servers and changes, and is read as before', { skip }, async () => {
