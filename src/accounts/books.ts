@@ -207,6 +207,12 @@ export interface Books extends BookReadings {
    * @returns whether it was due
    */
   grant(accountId: string): Promise<boolean>
+  /**
+   * Closes a month that is over: all later entries are dated after it.
+   * @param untilMs the first moment after the month
+   * @returns false if the clock is in doubt and the newest entry is not after the month
+   */
+  closeMonth(untilMs: number): Promise<boolean>
   /** Creates a key. @param wishes the label and bounds of the key; successors of the key keep them */
   createKey(account: string, wishes?: KeyWishes): Promise<IssuedKey>
   /** Lists the keys of an account, or of all accounts by default. */
@@ -382,6 +388,8 @@ export interface BookStore {
   sumMonth(month: StatementMonth): Promise<StatementSums>
   /** Computes the head (the digest of all entries) that `audit` would have made at a past moment. */
   makeHead(momentMs: number): Promise<string>
+  /** See `Books`. @param expectedMs the time that the store's clock should show; undefined without a server */
+  closeMonth(untilMs: number, expectedMs?: number): Promise<boolean>
   /**
    * Returns the head (the digest of all entries) that all stored statements of a month contain. Undefined if there are
    * none, or if they were made for another time zone.
@@ -487,6 +495,7 @@ export function createBooks(
       return changes.grant && (await grant(changed.id)) ? findAccount(changed.id) : changed
     },
     grant,
+    closeMonth: (untilMs) => store.closeMonth(untilMs, act.expectedMs),
     credit: (account, amountNanos, reference) => change(credit(account, amountNanos, reference)),
     createKey: (account, wishes = {}) => change(createKey(account, wishes, { nowMs: nowMs(), calendar })),
     listKeys: async (account) => store.listKeys(account === undefined ? undefined : (await findAccount(account)).id),

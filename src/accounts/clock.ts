@@ -70,6 +70,14 @@ export function isPastRest({ nowMs, newestMs = nowMs, confirmed }: ClockFacts): 
   return nowMs - Math.max(newestMs, confirmedMs) > restMaxMs
 }
 
+/**
+ * Whether a clock may date entries. A server passes the time that the clock should show. Without a server, the clock
+ * must not be far ahead of the newest entry.
+ */
+export function isClockRight(facts: ClockFacts, expectedMs: number | undefined): boolean {
+  return expectedMs === undefined ? !isPastRest(facts) : isNear(facts.nowMs, expectedMs)
+}
+
 /** Whether an entry is so far ahead of this clock that this clock or the clock that dated the entry must be wrong. */
 export function isAhead(postedMs: number, nowMs: number): boolean {
   return postedMs > nowMs + apartMaxMs

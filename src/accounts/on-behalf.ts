@@ -1,7 +1,7 @@
 import { BookError } from './book-error.ts'
 import type { BookChange, BookWrite, Facts, Made } from './book-rules.ts'
 import { formatTime } from './calendar.ts'
-import { isNear, isPastRest } from './clock.ts'
+import { isClockRight } from './clock.ts'
 import { type Act, auditRow } from './trail.ts'
 
 /** For this time, in ms, a repeated `Idempotency-Key` returns the first result and creates nothing. */
@@ -32,13 +32,9 @@ export function onBehalf<T>(act: Act, { about, decide }: BookChange<T>, nowMs: n
   }
 }
 
-/**
- * Refuses to post a credit while the clock that dates entries is wrong (ruling Y15). A server passes the expected time,
- * and the clock must be near that time. Without a server the clock must not be far ahead of the newest entry.
- */
+/** Refuses to post a credit while the clock that dates entries is wrong (ruling Y15). */
 function refuseDoubt({ clock, nowMs }: Facts, { expectedMs }: Act): void {
-  const isRight = expectedMs === undefined ? !isPastRest(clock!) : isNear(nowMs, expectedMs)
-  if (!isRight) throw new BookError('clock_doubtful', formatTime(nowMs)!)
+  if (!isClockRight(clock!, expectedMs)) throw new BookError('clock_doubtful', formatTime(nowMs)!)
 }
 
 /** The names of secret members of results. Secrets must not be shown twice. */

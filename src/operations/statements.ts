@@ -116,14 +116,16 @@ async function readOwn(context: Context, asked: string | undefined): Promise<z.o
   return { month, time_zone: zone.timeZone, ...tell(total), days }
 }
 
-async function readStatement({ books, running, nowMs }: Context, asked: string, month: string): Promise<ToldStatement> {
+async function readStatement({ books, running }: Context, asked: string, month: string): Promise<ToldStatement> {
   const account = await books.findAccount(asked)
   const kept = await books.readHeader(account.id, month)
   const zone = await books.readUsageState()
   const calendar = createCalendar({ ...zone, timeZone: kept?.timeZone ?? zone.timeZone })
   const { startMs, endMs } = calendar.periodOf(calendar.startOf(`${month}-01`), 'month')
+  // The store's clock dates entries, so it also decides when a month is over.
+  const nowMs = await books.readNowMs()
   if (startMs > nowMs) throw wrongField('month', `${month} has not begun: name a month that has`)
-  const isClosed = nowMs >= endMs + closingMs
+  const isClosed = kept !== undefined || (nowMs >= endMs + closingMs && (await books.closeMonth(endMs)))
   const sums = await books.sumMonth({ accountId: account.id, fromMs: startMs, toMs: endMs })
   const makeHeader = async (): Promise<StatementHeader> => ({
     buyer: account.name,

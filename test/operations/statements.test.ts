@@ -22,8 +22,8 @@ const dayMs = 86_400_000
 const months = ['2026-08', '2026-09', '2026-10', '2026-11']
 const euro: CreditWords = { symbol: '€', name: 'EUR', seller: 'Acme <GmbH>\nMain Street 1' }
 
-function contextOf(store: TestStore, words = euro, nowMs = lateMs): Context {
-  return { books: store, nowMs, running: { readCreditWords: async () => words } } as unknown as Context
+function contextOf(store: TestStore, words = euro): Context {
+  return { books: store, nowMs: lateMs, running: { readCreditWords: async () => words } } as unknown as Context
 }
 
 async function readStatement(store: TestStore, account: string, month: string, words = euro): Promise<ToldStatement> {
@@ -262,20 +262,55 @@ onEachStore((engine) => {
     const store = await engine.open({ atMs: startMs })
     const { id } = await store.createAccount('acme', 10n ** 13n)
     const endMs = Date.parse('2026-09-01T00:00:00Z')
-    await store.turn(endMs + 60_000)
     for (const [laterMs, isClosed] of [
       [0, false],
       [59_999, false],
       [60_000, true],
     ] as const) {
-      const input = show.input.parse({ account: id, month: '2026-08' })
-      const outcome = await show.run(contextOf(store, euro, endMs + laterMs), input)
-      const { closed, head } = (outcome as { body: ToldStatement }).body
+      // The clock of whoever asks is months ahead: only the store's clock counts.
+      await store.turn(endMs + laterMs)
+      const { closed, head } = await readStatement(store, id, '2026-08')
       assert.equal(closed, isClosed, `${laterMs} ms`)
       // Entries of the next month are not covered.
       assert.ok(parseHead(head).momentMs < endMs, head)
       assert.equal((await store.readHeader(id, '2026-08')) !== undefined, isClosed, `${laterMs} ms`)
     }
+  })
+
+  test('issue 46 law 9 C15: if a clock is set back into a month whose statement was made, later entries are of the next month', async () => {
+    const store = await engine.open({ atMs: startMs })
+    const { id } = await store.createAccount('acme', 10n ** 13n)
+    const { id: quiet } = await store.createAccount('quiet', 5n)
+    const endMs = Date.parse('2026-09-01T00:00:00Z')
+    await store.turn(endMs + 60_000)
+    const first = await bytesOf(store, id, '2026-08')
+    await store.turn(endMs - 120_000)
+    await store.credit(id, 5n, 'late')
+    await store.postDebits([createDebitRow('late', quiet)])
+    await store.turn(endMs + 120_000)
+    assert.deepEqual(await bytesOf(store, id, '2026-08'), first)
+    assert.equal((await readStatement(store, quiet, '2026-08')).closing, '0.000000005')
+    assert.equal((await readStatement(store, id, '2026-09')).credits, '0.000000005')
+    const { head } = JSON.parse(first[0]!) as ToldStatement
+    assert.deepEqual((await store.audit({ ...verifyOptions, against: parseHead(head) })).findings, [])
+  })
+
+  test('issue 46 Y15: a clock in doubt closes a month only if an entry is dated after it, so that no account is dated ahead', async () => {
+    const store = await engine.open({ atMs: startMs })
+    const { id } = await store.createAccount('acme', 10n ** 13n)
+    await store.turn(Date.parse('2026-09-03T00:00:00Z'))
+    await store.credit(id, 5n, 'september')
+    const server = store.as({ actor: 'operator:root', expectedMs: Number.NaN })
+    await store.turn(Date.parse('2026-12-05T00:00:00Z'))
+    for (const [month, isClosed] of [
+      ['2026-08', true],
+      ['2026-09', false],
+      ['2026-10', false],
+    ] as const)
+      assert.equal((await readStatement({ ...store, ...server }, id, month)).closed, isClosed, month)
+    await store.turn(Date.parse('2026-09-04T00:00:00Z'))
+    await store.credit(id, 5n, 'still september')
+    assert.equal((await readStatement(store, id, '2026-09')).credits, '0.00000001')
   })
 })
 

@@ -22,7 +22,10 @@ export const dialect: Dialect = {
   archivedId: entryIdOf,
   now: () => 'triwire.now_ms()',
   rowsMax: 200,
-  headLock: `SELECT pg_advisory_xact_lock_shared(${locks.head})`,
+  headLock: {
+    shared: `SELECT pg_advisory_xact_lock_shared(${locks.head})`,
+    alone: `SELECT pg_advisory_xact_lock(${locks.head})`,
+  },
   livingReplicas,
 }
 

@@ -33,10 +33,10 @@ export type Dialect = {
   /** The most rows in one INSERT. */
   rowsMax: number
   /**
-   * A statement that takes a lock until the transaction ends. Until then no head (a proof of all entries) can be made.
-   * Undefined in SQLite.
+   * Statements that take the lock of heads (proofs of all entries) until the transaction ends. While posts share the
+   * lock, no head is made. While one transaction has it alone, nothing is posted. Undefined in SQLite.
    */
-  headLock?: string
+  headLock?: { shared: string; alone: string }
   /** A SELECT of the servers that use the store now. Undefined in SQLite. */
   livingReplicas?: string
 }

@@ -36,7 +36,7 @@ export function* findGrants(
   { accountId, base }: NonNullable<ChangeScope['grants']>,
 ): StoreStep<NonNullable<Facts['grants']>> {
   const { headLock } = dialect
-  if (headLock !== undefined) yield* ask(dialect, () => headLock)
+  if (headLock) yield* ask(dialect, () => headLock.shared)
   yield* lockAccount(dialect, accountId)
   const [grants, lapses] = [
     yield* listReferences(dialect, 'grant', accountId),

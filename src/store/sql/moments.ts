@@ -1,5 +1,5 @@
 import { findWrongMoment } from '../../accounts/chain.ts'
-import { type ClockFacts, confirmOperation, datedMax } from '../../accounts/clock.ts'
+import { type ClockFacts, confirmOperation, datedMax, isClockRight } from '../../accounts/clock.ts'
 import type { Moved } from '../files/store-error.ts'
 import { type Dialect, insert } from './dialect.ts'
 import { ask, askOne, execute, rowsOf, type StoreStep } from './step.ts'
@@ -51,6 +51,29 @@ function selectNewest({ schema, ends }: Dialect): string {
 export function lowerMoment(dialect: Dialect, ms: number): StoreStep<void> {
   const { schema } = dialect
   return execute(dialect, (put) => `UPDATE ${schema}.head SET moment_ms = ${put(ms)} WHERE moment_ms > ${put(ms)}`)
+}
+
+/**
+ * Closes a month that is over. All later entries are dated after it, even if a clock is set back: the moment of the last
+ * head (a proof of all entries) is the month's last one, or later. A clock in doubt closes no month of which it is not
+ * certain that it is over, because all accounts would be dated ahead.
+ * @param untilMs the first moment after the month
+ * @param expectedMs the time that the store's clock should show; see `isClockRight`
+ * @returns whether the month is closed
+ */
+export function* closeMonth(dialect: Dialect, untilMs: number, expectedMs?: number): StoreStep<boolean> {
+  const { headLock, schema } = dialect
+  const clock = yield* readClock(dialect)
+  if (!isClockRight(clock, expectedMs) && (clock.newestMs ?? 0) < untilMs) return false
+  // Nothing is posted in a moved store.
+  if (yield* readMoved(dialect)) return true
+  if (headLock) yield* ask(dialect, () => headLock.alone)
+  const lastMs = untilMs - 1
+  yield* execute(
+    dialect,
+    (put) => `UPDATE ${schema}.head SET moment_ms = ${put(lastMs)} WHERE moment_ms < ${put(lastMs)}`,
+  )
+  return true
 }
 
 /** If the moment of the last head (a proof of all entries) is before `ms`, moves it to `ms`. @returns the moment */

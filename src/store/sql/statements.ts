@@ -6,6 +6,7 @@ import { sumColumns } from '../../accounts/usage/rollup.ts'
 import { findSealOf, isAwaySql, monthsAway, readArchives, refuseAway } from './archives.ts'
 import { type Dialect, insertAll, isOneOf, type Put } from './dialect.ts'
 import { countedMs } from './entries.ts'
+import { closeMonth } from './moments.ts'
 import { ask, askOne, inSnapshot, inTransaction, type Row, runAll, type StoreStep } from './step.ts'
 import { selectSummed } from './usage.ts'
 import { slices } from './words.ts'
@@ -24,6 +25,7 @@ export function createStatements(dialect: Dialect) {
   return {
     sumMonth: (month: StatementMonth) => inSnapshot(sumMonth(month)),
     makeHead: (momentMs: number) => inSnapshot(makeHead(momentMs)),
+    closeMonth: (untilMs: number, expectedMs?: number) => inTransaction(closeMonth(dialect, untilMs, expectedMs)),
     ...createHeaders(dialect),
   }
 
