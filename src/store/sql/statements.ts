@@ -6,7 +6,7 @@ import { sumColumns } from '../../accounts/usage/rollup.ts'
 import { findSealOf, isAwaySql, monthsAway, readArchives, refuseAway } from './archives.ts'
 import { type Dialect, insertAll, isOneOf, type Put } from './dialect.ts'
 import { countedMs } from './entries.ts'
-import { closeMonth } from './moments.ts'
+import { closeMonth, readMoved } from './moments.ts'
 import { ask, askOne, inSnapshot, inTransaction, type Row, runAll, type StoreStep } from './step.ts'
 import { selectSummed } from './usage.ts'
 import { slices } from './words.ts'
@@ -163,13 +163,14 @@ function createHeaders(dialect: Dialect) {
   }
 
   /**
-   * Stores the header, unless the store has a header for this month. Names of people are in their own table, because
-   * they can be erased (ruling Y21).
+   * Stores the header, unless the store has a header for this month or was moved. Names of people are in their own
+   * table, because they can be erased (ruling Y21).
    * @returns the stored header
    */
   function* keepHeader(accountId: string, month: string, header: StatementHeader): StoreStep<StatementHeader> {
     const kept = yield* readHeader(accountId, month)
     if (kept) return kept
+    if (yield* readMoved(dialect)) return header
     const { persons, ...rest } = header
     const row = [accountId, month, JSON.stringify(rest)]
     const people = persons.map(([person, { id, name }]) => [accountId, month, person, id, name])

@@ -9,6 +9,7 @@ import { onBehalf } from '../../../src/accounts/on-behalf.ts'
 import { createOperator, revokeOperator } from '../../../src/accounts/operators.ts'
 import { createPerson, erasePerson, linkPersons } from '../../../src/accounts/person-rules.ts'
 import { beginGrant, decideGrant, pollGrant } from '../../../src/accounts/sign-in/grant-rules.ts'
+import { usualWords } from '../../../src/accounts/statement.ts'
 import { baseOf } from '../../../src/catalog/price-list.ts'
 import type { StorePlace } from '../../../src/config/config.ts'
 import { readPriceList } from '../../../src/config/price-list.ts'
@@ -214,7 +215,7 @@ test('X7 a store is copied back after limits and grants of its accounts have cha
   await copy(fileAt(file), place)
   assert.ok(place.engine === 'postgres')
   const books = await openPostgresBooks(place.url.reveal(), place)
-  const [one, two] = [await books.findAccount('one'), await books.findAccount('two')]
+  const [one, two] = [(await books.findAccount('one'))!, (await books.findAccount('two'))!]
   const change = (id: string, fields: object, bounds?: AccountBounds) =>
     books.change({
       about: { account: id },
@@ -274,6 +275,39 @@ test('C15 a moved store refuses servers and changes, and is read as before', { s
     assert.throws(() => postgres.run(sql, name), new RegExp(`ERROR: +${other}`))
   assert.equal(postgres.run('SELECT count(*) FROM triwire.entries', name), '35')
 })
+
+test('C15 statements of a store that was moved are read without a trace, so that it can be moved back', {
+  skip,
+}, async () => {
+  const file = newFile()
+  fill(file)
+  const place = database()
+  await copy(fileAt(file), place)
+  const header = { buyer: 'one', words: usualWords, timeZone: 'UTC', head: '1/x', keys: [], persons: [] }
+  const store = openStore(file)
+  const { id } = store.findAccount('one')
+  const { headMs } = readHead(file)
+  assert.equal(store.closeMonth(Date.now() + 1), true)
+  assert.deepEqual(store.keepHeader(id, '2026-10', header), header)
+  assert.equal(store.readHeader(id, '2026-10'), undefined)
+  assert.deepEqual(readHead(file), { headMs })
+  store.close()
+  await copy(place, fileAt(file))
+  assert.ok(place.engine === 'postgres')
+  const books = await openPostgresBooks(place.url.reveal(), place)
+  assert.equal(await books.closeMonth(Date.now() + 1), true)
+  assert.deepEqual(await books.keepHeader(id, '2026-10', header), header)
+  await books.close()
+  await copy(fileAt(file), place)
+})
+
+/** The moment of the last head. */
+function readHead(path: string) {
+  const file = new DatabaseSync(path, { readOnly: true })
+  const { moment_ms: headMs } = file.prepare('SELECT moment_ms FROM head').get()!
+  file.close()
+  return { headMs }
+}
 
 test('a copy runs beside a server, follows it, and waits for it to stop', { skip }, async () => {
   const file = newFile()
