@@ -1,3 +1,4 @@
+import { createCalendar, utc } from '../accounts/calendar.ts'
 import { formatCsvRow } from './csv.ts'
 import type { ToldStatement } from './statement-shape.ts'
 
@@ -64,7 +65,8 @@ export function formatStatementHtml(told: ToldStatement): string {
   const money = (amount: string) => [symbol, amount].filter(Boolean).join(' ')
   const sum = (name: string, amount: string) =>
     `<tr><td>${name}</td><td class="n">${escapeHtml(money(amount))}</td></tr>`
-  const credits = told.credit_lines.map((line) => [line.posted.slice(0, 10), line.reference, money(line.amount)])
+  const { dateOf } = createCalendar({ ...utc, timeZone: told.time_zone })
+  const credits = told.credit_lines.map((one) => [dateOf(Date.parse(one.posted)), one.reference, money(one.amount)])
   const rates = (price: ToldStatement['use_lines'][number]['price']) =>
     price
       ? [price.input, price.cache_read, price.cache_write, price.cache_write_1h, price.output].join(' / ') +

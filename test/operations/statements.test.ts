@@ -258,6 +258,17 @@ onEachStore((engine) => {
     )
   })
 
+  test('issue 46 X12: a statement to print dates credits in the zone of its month', async () => {
+    const store = await engine.open({ atMs: startMs })
+    await store.rezone('Europe/Berlin')
+    // Already September in Berlin, and still August in UTC.
+    await store.turn(Date.parse('2026-08-31T22:30:00Z'))
+    const { id } = await store.createAccount('acme', 5n)
+    await store.turn(lateMs)
+    const [, , html] = await bytesOf(store, id, '2026-09')
+    assert.match(html!, new RegExp(`<td>2026-09-01</td><td>create:${id}</td>`))
+  })
+
   test('issue 46 law 9: a month is closed a minute after its end, because a batch of entries may still be posted until then', async () => {
     const store = await engine.open({ atMs: startMs })
     const { id } = await store.createAccount('acme', 10n ** 13n)
