@@ -54,9 +54,9 @@ export function lowerMoment(dialect: Dialect, ms: number): StoreStep<void> {
 }
 
 /**
- * Closes a month that is over. All later entries are dated after it, even if a clock is set back: the moment of the last
- * head (a proof of all entries) is the month's last one, or later. A clock in doubt closes no month of which it is not
- * certain that it is over, because all accounts would be dated ahead.
+ * Closes a month that is over: it moves the last head (a proof of all entries) to the month's last moment. So all later
+ * entries are dated after the month, even if a clock is set back. While the clock is in doubt, a later entry must prove
+ * that the month is over. Otherwise all accounts could be dated ahead.
  * @param untilMs the first moment after the month
  * @param expectedMs the time that the store's clock should show; see `isClockRight`
  * @returns whether the month is closed
