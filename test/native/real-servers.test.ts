@@ -4,7 +4,7 @@ import { ResponseStream } from 'openai/lib/responses/ResponseStream'
 import { type Usage, type UsageReport, weighUsage } from '../../src/inference/usage.ts'
 import { wires } from '../../src/wires/wires.ts'
 import { checkAnswer } from '../schemas/check-answer.ts'
-import { chunk, named } from '../support/native.ts'
+import { answers, chunk, frames, named } from '../support/native.ts'
 import { liteLlm, llamaCpp } from '../support/recorded.ts'
 import { accumulate } from '../translation/clients.ts'
 import { checkMessagesStream, framesOf } from '../translation/grammar.ts'
@@ -166,6 +166,38 @@ test('P9 timings beside a responses model’s last event, or in an event of a me
   const event = named({ type: 'message_stop', timings: { prompt_ms: 3 } })
   const text = llamaCpp('messages-reasoning.sse').replace(/event: message_stop[\s\S]*/, event)
   assert.doesNotMatch(stream('messages', text), telling)
+})
+
+/** What gateways between us and the model tell of it: Vercel's, and LiteLLM of a model of Vertex AI. */
+const gateways = {
+  provider_metadata: { gateway: { routing: { finalProvider: 'novita' }, cost: '0.0042', generationId: 'gen_01K' } },
+  providerMetadata: { gateway: { marketCost: '0.0042' } },
+  generationId: 'gen_01K',
+  vertex_ai_grounding_metadata: [],
+  vertex_ai_url_context_metadata: [],
+  vertex_ai_safety_results: [],
+  vertex_ai_citation_metadata: [],
+}
+const told = /novita|0\.0042|gen_01K|vertex|metadata/i
+
+test('P9 X14 providers and costs that a gateway tells of are dropped, also inside a message', () => {
+  const answer = (wire: 'messages' | 'chat' | 'responses', more: Json) => {
+    const read = wires[wire].native.readAnswer(Buffer.from(JSON.stringify({ ...answers[wire], ...more })), head(wire))
+    assert.equal(read.state, 'finished')
+    return read.state === 'finished' ? read.encode(usageOf(read.report, true)).toString() : ''
+  }
+  const choice = { index: 0, message: { role: 'assistant', content: 'Hé', ...gateways }, finish_reason: 'stop' }
+  assert.doesNotMatch(answer('chat', { ...gateways, choices: [choice] }), told)
+  const usage = { ...(answers.messages['usage'] as Json), market_cost: 0.0042 }
+  for (const wire of ['messages', 'responses'] as const)
+    assert.doesNotMatch(answer(wire, { ...gateways, ...(wire === 'messages' && { usage }) }), told)
+  const said = (content: string) => chunk({ choices: [{ index: 0, delta: { content }, finish_reason: null }] })
+  const last = { choices: [{ index: 0, delta: { ...gateways }, finish_reason: 'stop' }], usage: answers.chat['usage'] }
+  const text = `${['a', 'b', 'c'].map(said).join('')}${chunk({ ...last, ...gateways })}data: [DONE]\n\n`
+  assert.doesNotMatch(stream('chat', text), told)
+  assert.match(stream('chat', text, 7), /"delta":\{\},"finish_reason":"stop"/)
+  const end = frames.messages.map((frame) => frame.replace('"usage":', `"generationId":"gen_01K","usage":`))
+  assert.doesNotMatch(stream('messages', end.join('')), told)
 })
 
 const blocksOf = (text: string) =>

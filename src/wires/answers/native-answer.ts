@@ -91,7 +91,9 @@ export function renameInUsage(
 /**
  * Members of a usage that report the provider's charges. Clients never see these (rulings P10, X14). See `noteCost`.
  */
-const costNames: ReadonlySet<string> = new Set(['cost', 'cost_details', 'cost_in_usd_ticks', 'total_cost', 'is_byok'])
+const costNames: ReadonlySet<string> = new Set([
+  ...['cost', 'cost_details', 'cost_in_usd_ticks', 'total_cost', 'market_cost', 'is_byok'],
+])
 
 /**
  * Whether the model's own figures agree with the billed ones, so that the answer can keep them (rulings C6, P10).
@@ -151,6 +153,13 @@ export const tellingNames: readonly string[] = [
   'amazon-bedrock-trace',
   'prompt_filter_results', // Azure; the next one too, which is in each choice
   'content_filter_results',
+  'provider_metadata', // Vercel's gateway, with its routes and costs; the next two too
+  'providerMetadata',
+  'generationId',
+  'vertex_ai_grounding_metadata', // LiteLLM with a model of Vertex AI; the next three too
+  'vertex_ai_url_context_metadata',
+  'vertex_ai_safety_results',
+  'vertex_ai_citation_metadata',
 ]
 
 const telling = new Set(tellingNames)
@@ -160,6 +169,13 @@ export function withoutTelling(answer: Record<string, unknown>): Map<string, str
   const values = new Map<string, string | undefined>()
   for (const name of Object.keys(answer)) if (telling.has(name) && answer[name] != null) values.set(name, undefined)
   return values
+}
+
+/** Removes the members in `tellingNames` from a choice of the chat wire, and from its message or delta. */
+export function hideInChoice(patch: JsonPatch, place: number, choice: Record<string, unknown>): void {
+  const path = ['choices', `${place}`]
+  patch.set(path, withoutTelling(choice))
+  for (const key of ['delta', 'message']) patch.set([...path, key], withoutTelling(asObject(choice[key]) ?? {}))
 }
 
 /*

@@ -7,11 +7,11 @@ import type { JsonPatch } from '../answers/json-patch.ts'
 import {
   estimateTexts,
   headValues,
+  hideInChoice,
   isBelieved,
   mintCallId,
   type NativeHead,
   openAnswer,
-  withoutTelling,
 } from '../answers/native-answer.ts'
 import { objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
@@ -50,7 +50,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
       patch.set([], values)
       for (const [place, choice] of choices.entries()) {
         const members = asObject(choice) ?? {}
-        patch.set(['choices', `${place}`], withoutTelling(members))
+        hideInChoice(patch, place, members)
         // The answer's own usage covers all choices, so a usage inside a choice is removed (ruling P10).
         if (asObject(members['usage'])) patch.set(['choices', `${place}`], new Map([['usage', undefined]]))
         addMissing(patch, members, place, head)

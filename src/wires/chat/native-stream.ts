@@ -5,7 +5,14 @@ import { noteAnswer, noteService, type Usage } from '../../inference/usage.ts'
 import { endsObject } from '../answers/argument-shape.ts'
 import { type ErrorFacts, faultOfError, plainEnvelope } from '../answers/faults.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
-import { headValues, isBelieved, mintAnswerId, mintCallId, withoutTelling } from '../answers/native-answer.ts'
+import {
+  headValues,
+  hideInChoice,
+  isBelieved,
+  mintAnswerId,
+  mintCallId,
+  withoutTelling,
+} from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
 import { objectsOf, parseAnswer, stringOf, unreadable } from '../answers/read-answer.ts'
 import { type BegunCall, BegunCalls } from './begun-calls.ts'
@@ -252,7 +259,7 @@ export class ChatNativeStream extends NativeStream {
     for (const [place, choice] of choices.entries()) {
       // SDKs ignore a choice without an index.
       if (asObject(choice)?.['index'] === undefined) patch.set(['choices', `${place}`], firstChoice)
-      patch.set(['choices', `${place}`], withoutTelling(asObject(choice) ?? {}))
+      hideInChoice(patch, place, asObject(choice) ?? {})
     }
     if (isUsageChunk) patch.setMissing(['usage'], wantedUsage(encodeUsage(this.known())))
     const shown = patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
