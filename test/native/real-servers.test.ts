@@ -168,7 +168,7 @@ test('P9 timings beside a responses model’s last event, or in an event of a me
   assert.doesNotMatch(stream('messages', text), telling)
 })
 
-/** What gateways between us and the model tell of it: Vercel's, and LiteLLM of a model of Vertex AI. */
+/** What servers and gateways tell of the model: Vercel's, LiteLLM of a model of Vertex AI, Azure, and Groq. */
 const gateways = {
   provider_metadata: { gateway: { routing: { finalProvider: 'novita' }, cost: '0.0042', generationId: 'gen_01K' } },
   providerMetadata: { gateway: { marketCost: '0.0042' } },
@@ -177,8 +177,12 @@ const gateways = {
   vertex_ai_url_context_metadata: [],
   vertex_ai_safety_results: [],
   vertex_ai_citation_metadata: [],
+  content_filters: [{ blocked: false, source_type: 'prompt', content_filter_results: { hate: { filtered: false } } }],
+  content_filter_raw: [],
+  content_filter_offsets: { check_offset: 44 },
+  usage_breakdown: { models: [{ model: 'openai/gpt-oss-120b' }] },
 }
-const told = /novita|0\.0042|gen_01K|vertex|metadata/i
+const told = /novita|0\.0042|gen_01K|vertex|metadata|filter|gpt-oss/i
 
 test('P9 X14 providers and costs that a gateway tells of are dropped, also inside a message', () => {
   const answer = (wire: 'messages' | 'chat' | 'responses', more: Json) => {
@@ -191,13 +195,19 @@ test('P9 X14 providers and costs that a gateway tells of are dropped, also insid
   const usage = { ...(answers.messages['usage'] as Json), market_cost: 0.0042 }
   for (const wire of ['messages', 'responses'] as const)
     assert.doesNotMatch(answer(wire, { ...gateways, ...(wire === 'messages' && { usage }) }), told)
-  const said = (content: string) => chunk({ choices: [{ index: 0, delta: { content }, finish_reason: null }] })
+  const said = (content: string, i: number) =>
+    chunk({
+      choices: [{ index: 0, delta: { content }, finish_reason: null, content_filter_offsets: { check_offset: i } }],
+    })
   const last = { choices: [{ index: 0, delta: { ...gateways }, finish_reason: 'stop' }], usage: answers.chat['usage'] }
   const text = `${['a', 'b', 'c'].map(said).join('')}${chunk({ ...last, ...gateways })}data: [DONE]\n\n`
   assert.doesNotMatch(stream('chat', text), told)
   assert.match(stream('chat', text, 7), /"delta":\{\},"finish_reason":"stop"/)
   const end = frames.messages.map((frame) => frame.replace('"usage":', `"generationId":"gen_01K","usage":`))
   assert.doesNotMatch(stream('messages', end.join('')), told)
+  const own = `"object":"response","content_filters":[{"blocked":false}]`
+  const responses = frames.responses.map((frame) => frame.replace('"object":"response"', own))
+  assert.doesNotMatch(stream('responses', responses.join('')), told)
 })
 
 const blocksOf = (text: string) =>

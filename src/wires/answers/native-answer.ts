@@ -151,8 +151,12 @@ export const tellingNames: readonly string[] = [
   'amazon-bedrock-invocationMetrics', // Bedrock, with the next two
   'amazon-bedrock-guardrailAction',
   'amazon-bedrock-trace',
-  'prompt_filter_results', // Azure; the next one too, which is in each choice
+  'prompt_filter_results', // Azure; the next three too, which are in each choice
   'content_filter_results',
+  'content_filter_raw',
+  'content_filter_offsets',
+  'content_filters', // Azure, on the responses wire
+  'usage_breakdown', // Groq, with the names of further models
   'provider_metadata', // Vercel's gateway, with its routes and costs; the next two too
   'providerMetadata',
   'generationId',
