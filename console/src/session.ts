@@ -121,8 +121,6 @@ export function signedOut(): void {
   if (!me.peek()) return
   forgetSignIn()
   signInNote.value = 'Your session has ended. Sign in again to go on where you were.'
-  // The cookie of an ended session would count as a wrong token, so it is deleted.
-  void ask('/session', { method: 'DELETE' }).catch(() => {})
 }
 
 function forgetSignIn(): void {

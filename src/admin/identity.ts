@@ -59,7 +59,7 @@ export function createIdentity(parts: IdentityParts) {
     if (access && !who) throw sessionEnded()
     // An invalid cookie does not count as a guess of a token. An office may share one address, and all its cookies may
     // expire overnight (issue 47).
-    if (parts.isForOwners && cookie !== undefined && digest !== undefined && !who) throw sessionEnded()
+    if (cookie !== undefined && digest !== undefined && !who) throw sessionEnded()
     if (digest === undefined || !who || (parts.isForOwners && who.kind !== 'owner')) throw failed(address)
     if (record && who.kind === 'owner') noteOwner(record, who)
     const place = takePlace(who)

@@ -146,6 +146,18 @@ test('operate §6 after five wrong tokens in a minute an address must wait, exce
   assert.equal(problemOf(await ask('GET', '/me', { token: 'x' })), 'unauthenticated')
 })
 
+test('operate §6 an ended cookie is no wrong token: operators of one address who come back in the morning are asked to sign in', async () => {
+  const { ask, viewer } = await startApi()
+  const told: string[] = []
+  for (let at = 0; at < 7; at++) {
+    const cookie = cookieOf(await ask('POST', '/session', { token: '', body: { token: viewer } }))
+    await ask('DELETE', '/session', { token: '', headers: { cookie } })
+    told.push(problemOf(await ask('GET', '/me', { token: '', headers: { cookie } })))
+  }
+  told.push(problemOf(await ask('GET', '/me', { token: createToken().token })))
+  assert.deepEqual(told, Array(8).fill('unauthenticated'))
+})
+
 test('operate §6 ten thousand wrong tokens open nothing, and a valid one still passes', async () => {
   const { ask, viewer, gateway } = await startApi()
   const { host } = new URL(gateway.adminUrl)
