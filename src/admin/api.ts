@@ -175,10 +175,8 @@ export function createApi(parts: ApiParts): AdminHandler {
     }
     const { body, isNew, version, session } = outcome
     const headers: Record<string, string> = version === undefined ? {} : { etag: `"${version}"` }
-    if (session === 'ended') {
-      const gone = { 'set-cookie': formatCookie(site, '', 0), 'clear-site-data': '"cookies", "storage"' }
-      return { status: 204, headers: { ...headers, ...gone } }
-    }
+    // Only our cookie is removed. `clear-site-data` would remove all cookies of the registrable domain.
+    if (session === 'ended') return { status: 204, headers: { ...headers, 'set-cookie': formatCookie(site, '', 0) } }
     if (isNew && operation.madeAt) headers['location'] = `/api/v1${operation.madeAt}/${(body as { id: string }).id}`
     if (session) headers['set-cookie'] = formatCookie(site, session.token, (session.expiresMs - parts.nowMs()) / 1_000)
     return { status: isNew ? 201 : 200, headers, body: formatJson(body) }

@@ -55,6 +55,7 @@ test('operate §6 a token becomes a cookie that scripts cannot read, new at each
   const out = await ask('DELETE', '/session', { token: '', headers: { cookie } })
   assert.equal(out.status, 204)
   assert.match(out.headers.get('set-cookie')!, /^triwire=; .*Max-Age=0/)
+  assert.equal(out.headers.get('clear-site-data'), null, 'cookies of other applications stay')
   gateway.advance(60_000)
   assert.equal(problemOf(await by(cookie)), 'unauthenticated')
   const third = cookieOf(await signIn(admin))

@@ -152,7 +152,8 @@ const payerTrial: Trial = {
     assert.equal(payers().length, 1, 'a suspended account pays nothing')
     await rig.books.updateAccount(ids[249]!, { state: 'active' })
     const other = (await rig.books.createOperator('eve', 'admin', Date.now() + 3_600_000)).token!
-    await page.evaluate('fetch("/api/v1/session", { method: "DELETE" })')
+    await page.click('[aria-label^="Sign out"]')
+    await page.waitForSelector('.sign-in')
     await signIn(view, rig, other)
     await visit(view, rig, 'playground')
     assert.equal(await page.inputValue(account), '', 'another operator has chosen none')

@@ -55,6 +55,24 @@ export const roleTrials: readonly Trial[] = [
     }),
   },
   {
+    name: 'roles: signing out keeps the theme, and the cookies of other applications',
+    run: signedIn({ as: 'viewer' }, async ({ page }) => {
+      await page.context().addCookies([{ name: 'other', value: '1', domain: '127.0.0.1', path: '/' }])
+      await page.click('[aria-label^="Colours"]')
+      const theme = await page.getAttribute('html', 'data-theme')
+      await page.click('[aria-label^="Sign out"]')
+      await page.waitForSelector('.sign-in')
+      assert.deepEqual(
+        (await page.context().cookies()).map(({ name }) => name),
+        ['other'],
+      )
+      await page.reload()
+      await page.waitForSelector('.sign-in')
+      assert.equal(await page.getAttribute('html', 'data-theme'), theme)
+      assert.notEqual(theme, 'auto')
+    }),
+  },
+  {
     name: 'roles: finance sees the bill of every account, to its keys and models, and no other page',
     run: signedIn({ as: 'finance' }, async ({ rig, view }) => {
       const { page } = view
