@@ -24,7 +24,7 @@ import { Translate } from './pages/translate.tsx'
 import { Upstreams } from './pages/upstreams.tsx'
 import { Webhooks } from './pages/webhooks.tsx'
 import type { Page } from './pure/place.ts'
-import { audience, isOwner, lookWhoAsks, me, noteArrival } from './session.ts'
+import { audience, isOwner, lookWhoAsks, me, noteSignIn, watchOtherTabs } from './session.ts'
 import { focusPage } from './ui/focus.ts'
 import { Frame, titleOf } from './ui/frame.tsx'
 import { Palette } from './ui/palette.tsx'
@@ -79,10 +79,11 @@ export function App() {
   }
   useEffect(() => {
     if (place.peek().query['signed-in']) {
-      noteArrival()
+      noteSignIn()
       setQuery({ 'signed-in': undefined }, 'replace')
     }
     look()
+    watchOtherTabs(look)
   }, [])
   if (refusal)
     return (

@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { newOnce } from './api/act.ts'
 import { ask, failingModels, Refusal } from './api/ask.ts'
 import { forget } from './api/load.ts'
 import { mayPass, retrySoon } from './api/recover.ts'
@@ -28,7 +29,7 @@ export function audience(): 'owner' | 'finance' | 'operator' {
 
 /**
  * The name of the note that someone has signed in in this browser. Scripts cannot see the cookie; without the note, no
- * session is asked for.
+ * session is asked for. Its value is new at each sign-in, so that other tabs hear of it.
  */
 const storedName = 'triwire.signed-in'
 
@@ -49,7 +50,7 @@ async function openLink(): Promise<void> {
   if (linkToken === undefined) return
   try {
     await ask<Session>('/session', { method: 'POST', body: { token: linkToken } })
-    remember(storedName, 'yes')
+    noteSignIn()
   } catch (error) {
     if (!(error instanceof Refusal) || mayPass(error.status)) throw error
     signInNote.value =
@@ -85,16 +86,16 @@ export async function loadStatus(): Promise<void> {
   }
 }
 
-/** Notes a sign-in at the identity provider, which leads back to an address of its own. */
-export function noteArrival(): void {
-  remember(storedName, 'yes')
+/** Notes a sign-in. One at the identity provider leads back to an address of its own. */
+export function noteSignIn(): void {
+  remember(storedName, newOnce())
 }
 
 /** @throws Refusal */
 export async function signIn(token: string): Promise<void> {
   await ask<Session>('/session', { method: 'POST', body: { token } })
   signInNote.value = ''
-  remember(storedName, 'yes')
+  noteSignIn()
   await lookWhoAsks()
 }
 
@@ -116,6 +117,20 @@ function leave(): void {
   form.submit()
 }
 
+/**
+ * Calls `look` after somebody has signed in or out in another tab. The cookie is then another person's, or nobody's, and
+ * the data of this page belongs to the person before.
+ */
+export function watchOtherTabs(look: () => void): void {
+  window.addEventListener('storage', ({ key, newValue }) => {
+    if (key !== storedName) return
+    forgetPerson()
+    if (newValue === null) signInNote.value = 'You are signed out.'
+    me.value = undefined
+    look()
+  })
+}
+
 /** Called when the session has ended. Data on the page belongs to the person who was signed in, so it is deleted. */
 export function signedOut(): void {
   if (!me.peek()) return
@@ -124,11 +139,16 @@ export function signedOut(): void {
 }
 
 function forgetSignIn(): void {
+  forgetPerson()
+  remember(storedName, undefined)
+  me.value = null
+}
+
+/** Deletes the data of the person who was signed in from this tab. */
+function forgetPerson(): void {
   forget()
   forgetTab()
   isDemo.value = false
-  remember(storedName, undefined)
-  me.value = null
 }
 
 /** Returns the time zone in which days begin. */

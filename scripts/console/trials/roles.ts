@@ -73,6 +73,25 @@ export const roleTrials: readonly Trial[] = [
     }),
   },
   {
+    name: 'roles: a tab shows nothing of an admin who signed out in another tab, and the pages of the owner who signs in there',
+    run: signedIn({ as: 'admin' }, async ({ rig, page }) => {
+      await rig.makeAccount('acme')
+      const { key } = await rig.makeAccount('globex')
+      const other = await page.context().newPage()
+      await other.goto(`${rig.adminUrl}/console/accounts`)
+      await other.waitForSelector('main >> text=acme')
+      await page.click('[aria-label^="Sign out"]')
+      await other.waitForSelector('.sign-in >> text=You are signed out.')
+      await page.fill('#token', key)
+      await page.keyboard.press('Enter')
+      await page.waitForSelector('.frame')
+      await other.waitForSelector('.signed-in >> text=globex')
+      assert.equal(await other.locator('text=acme').count(), 0)
+      await other.close()
+      await settle(page)
+    }),
+  },
+  {
     name: 'roles: finance sees the bill of every account, to its keys and models, and no other page',
     run: signedIn({ as: 'finance' }, async ({ rig, view }) => {
       const { page } = view
