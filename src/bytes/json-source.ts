@@ -7,9 +7,9 @@ type SourcePiece = string | { bytes: Buffer; start: number; end: number }
 
 /**
  * The beginning of a token; a number follows. While a body is written, each token is a placeholder for a JSON text that
- * is copied in later. The beginning is random, so no text from a client can equal a token.
+ * is copied in later. The beginning is random and short, like `keptMark`.
  */
-const sentMark = `${rareCharacter}sent-${randomBytes(9).toString('base64url')}:`
+const sentMark = `${rareCharacter}s${randomBytes(4).toString('base64url')}`
 
 /**
  * The first 512 tokens (placeholders), each as a flat string. A concatenated string would make JSON.stringify use a

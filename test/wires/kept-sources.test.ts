@@ -99,7 +99,7 @@ function restore(value: unknown, raw: (value: unknown) => { source: string }, is
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map((entry) => restore(entry, raw))
   const members = Object.entries(value).map(([key, member]) => {
-    const isContainer = typeof member === 'string' && member.startsWith('\u007fkept-')
+    const isContainer = typeof member === 'string' && member.startsWith('\u007fk')
     assert.equal(isContainer && key !== 'input' && key !== 'schema', false)
     assert.equal(['input', 'schema'].includes(key) && typeof member === 'object' && member !== null, false)
     return [key, restore(member, raw, isContainer)]
