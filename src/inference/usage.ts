@@ -346,6 +346,8 @@ export function createCountReader(): CountReader {
 
 /** A report with inclusive counters: the prompt includes cached tokens, and the output includes reasoning. */
 type InclusiveUsage = {
+  /** The whole usage object. Some servers count cache writes in its own members. */
+  usage: Record<string, unknown>
   prompt: unknown
   cached: unknown
   /** The details of the prompt. They contain the sum of cache writes, and a count for each lifetime in the cache. */
@@ -365,13 +367,14 @@ type InclusiveUsage = {
  * Converts counters that include one another into disjoint counters. Some servers leave reasoning out of the completion
  * (ruling C6). So the output is the completion, or the total minus the prompt if this is larger. Without a total,
  * reasoning that exceeds the completion is added. A prompt of 0 tokens means that the prompt was not counted yet.
- * Cached tokens that were reported only earlier are a part of this prompt too (I9).
+ * Cached tokens that were reported only earlier are a part of this prompt too (I9). Portkey leaves cached tokens out of
+ * the prompt. Its total shows this, since it is the sum of all counters.
  */
 export function splitInclusive(usage: InclusiveUsage): UsageReport {
   const { read, report, flag } = createCountReader()
   const isZero = usage.zerosCount && usage.prompt === 0 && usage.completion === 0 && !usage.total
   if (isZero) return { inputTokens: 0, outputTokens: 0 }
-  const prompt = read(usage.prompt) || undefined
+  let prompt = read(usage.prompt) || undefined
   const completion = read(usage.completion)
   const reasoning = read(usage.reasoning)
   const total = read(usage.total)
@@ -379,9 +382,12 @@ export function splitInclusive(usage: InclusiveUsage): UsageReport {
   let cached = read(usage.cached) ?? earlier?.cacheReadTokens
   const { all, long } = readLifetimes(usage.promptDetails, read)
   // Some servers report 0 as the sum of cache writes, although they report the cache writes of each lifetime.
-  const sum = read(firstOf(writtenNames.map((name) => usage.promptDetails?.[name])))
+  const sum = read(firstOf([usage.promptDetails, usage.usage].flatMap((of) => writtenNames.map((name) => of?.[name]))))
   let written = sum || (all ?? sum ?? earlier?.cacheWriteTokens)
-  if (prompt !== undefined && (cached ?? 0) + (written ?? 0) > prompt) {
+  const cachedAll = (cached ?? 0) + (written ?? 0)
+  const isApart = cachedAll !== (reasoning ?? 0) && total === (prompt ?? 0) + (completion ?? 0) + cachedAll
+  if (prompt !== undefined && completion !== undefined && isApart) prompt += cachedAll
+  if (prompt !== undefined && cachedAll > prompt) {
     flag('cached_clamped')
     if (cached !== undefined) cached = Math.min(cached, prompt)
     if (written !== undefined) written = Math.min(written, prompt - (cached ?? 0))

@@ -72,6 +72,28 @@ test('C1 BUG-14 cache writes are read under every name that servers use, on both
   assert.equal(chat(zeros, 'none').cacheReadTokens, 0)
 })
 
+test('C6 cached tokens beside the prompt are read, and the total shows whether the prompt includes them', () => {
+  const counts = { inputTokens: 100, cacheReadTokens: 9_000, cacheWriteTokens: 500, outputTokens: 50 }
+  const beside = { cache_read_input_tokens: 9_000, cache_creation_input_tokens: 500 }
+  // Portkey leaves them out of the prompt, LiteLLM and Vercel do not.
+  const apart = { prompt_tokens: 100, completion_tokens: 50, total_tokens: 9_650 }
+  const within = { prompt_tokens: 9_600, completion_tokens: 50, total_tokens: 9_650 }
+  assert.deepEqual(chat({ ...apart, ...beside }, 'none'), counts)
+  assert.deepEqual(chat({ ...within, ...beside }, 'none'), counts)
+  assert.deepEqual(chat({ ...within, prompt_tokens_details: { cached_tokens: 9_000 }, ...beside }, 'none'), counts)
+  const details = { input_tokens_details: { cached_tokens: 9_000, cache_write_tokens: 500 } }
+  const own = { input_tokens: 100, output_tokens: 50, total_tokens: 9_650 }
+  for (const more of [details, beside]) assert.deepEqual(responses({ ...own, ...more }, 'none'), counts)
+  // Reasoning that the completion leaves out may be as large as the cached tokens.
+  const grok = { ...reasoned(307, 26, 560, 227), cached_tokens: 227 }
+  assert.deepEqual(chat(grok, 'none'), {
+    inputTokens: 80,
+    cacheReadTokens: 227,
+    outputTokens: 253,
+    reasoningTokens: 227,
+  })
+})
+
 test('C1 money.md 1 a cache writes are read by their lifetime, under every name and on both wires with inclusive counts', () => {
   const lifetimes = [
     { cache_write_tokens_details: { ttl_30m_tokens: 200, ttl_12h_tokens: 800 } },

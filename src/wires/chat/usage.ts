@@ -23,8 +23,12 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk'], earlier?
   const promptDetails = asObject(usage['prompt_tokens_details'])
   const completionDetails = asObject(usage['completion_tokens_details'])
   const report = splitInclusive({
+    usage,
     prompt: usage['prompt_tokens'],
-    cached: firstOf([promptDetails?.['cached_tokens'], usage['prompt_cache_hit_tokens'], usage['cached_tokens']]),
+    cached: firstOf([
+      promptDetails?.['cached_tokens'],
+      ...['prompt_cache_hit_tokens', 'cached_tokens', 'cache_read_input_tokens'].map((name) => usage[name]),
+    ]),
     promptDetails,
     completion: usage['completion_tokens'],
     reasoning: completionDetails?.['reasoning_tokens'] ?? usage['reasoning_tokens'],

@@ -13,8 +13,9 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk'], tool_usa
   const inputDetails = asObject(usage['input_tokens_details'])
   const outputDetails = asObject(usage['output_tokens_details'])
   const report = splitInclusive({
+    usage,
     prompt: usage['input_tokens'],
-    cached: firstOf([inputDetails?.['cached_tokens'], usage['cached_tokens']]),
+    cached: firstOf([inputDetails?.['cached_tokens'], usage['cached_tokens'], usage['cache_read_input_tokens']]),
     promptDetails: inputDetails,
     completion: usage['output_tokens'],
     reasoning: outputDetails?.['reasoning_tokens'],
