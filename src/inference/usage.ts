@@ -380,7 +380,7 @@ export function splitInclusive(usage: InclusiveUsage): UsageReport {
   const total = read(usage.total)
   const earlier = prompt === undefined ? undefined : usage.earlier
   let cached = read(usage.cached) ?? earlier?.cacheReadTokens
-  const { all, long } = readLifetimes(usage.promptDetails, read)
+  const { all, long } = readLifetimes(usage, read)
   // Some servers report 0 as the sum of cache writes, although they report the cache writes of each lifetime.
   const sum = read(firstOf([usage.promptDetails, usage.usage].flatMap((of) => writtenNames.map((name) => of?.[name]))))
   let written = sum || (all ?? sum ?? earlier?.cacheWriteTokens)
@@ -409,8 +409,13 @@ export function splitInclusive(usage: InclusiveUsage): UsageReport {
   })
 }
 
-/** Names of cache writes in reports that include them in the prompt: the wires' own, LiteLLM's, and DashScope's. */
-const writtenNames = ['cache_write_tokens', 'cache_creation_tokens', 'cache_creation_input_tokens']
+/**
+ * Names of cache writes in reports that include them in the prompt: the wires' own, LiteLLM's, DashScope's, and
+ * new-api's.
+ */
+const writtenNames = [
+  ...['cache_write_tokens', 'cache_creation_tokens', 'cache_creation_input_tokens', 'cached_creation_tokens'],
+]
 
 /**
  * Returns the first count that is not 0, since servers may report one count by several names. If no count is above 0,
@@ -421,10 +426,13 @@ export function firstOf(counts: readonly unknown[]): unknown {
 }
 
 /**
- * The members of usage reports that count cache writes by lifetime. The longer lifetime comes last. Sources: OpenAI
- * (types of its SDK 7.57), LiteLLM (its `PromptTokensDetailsWrapper`), and DashScope, which uses Anthropic's names.
+ * The members of usage reports that count cache writes by lifetime. The longer lifetime comes last. Sources:
+ * - OpenAI: types of its SDK 7.57
+ * - LiteLLM: `PromptTokensDetailsWrapper`
+ * - DashScope: Anthropic's names
+ * - new-api: `dto.Usage`, which has the counts in the usage itself
  */
-const lifetimes = [
+const lifetimes: { member?: string; short: string; long: string }[] = [
   { member: 'cache_write_tokens_details', short: 'ttl_30m_tokens', long: 'ttl_12h_tokens' },
   {
     member: 'cache_creation_token_details',
@@ -432,6 +440,7 @@ const lifetimes = [
     long: 'ephemeral_1h_input_tokens',
   },
   { member: 'cache_creation', short: 'ephemeral_5m_input_tokens', long: 'ephemeral_1h_input_tokens' },
+  { short: 'claude_cache_creation_5_m_tokens', long: 'claude_cache_creation_1_h_tokens' },
 ]
 
 /**
@@ -439,10 +448,9 @@ const lifetimes = [
  * @returns `all`: the tokens of both lifetimes. `long`: the tokens of the longer lifetime. If no member counts
  * lifetimes, both are undefined
  */
-function readLifetimes(details: Record<string, unknown> | undefined, read: CountReader['read']) {
-  if (details === undefined) return {}
+function readLifetimes({ promptDetails, usage }: InclusiveUsage, read: CountReader['read']) {
   for (const { member, short, long } of lifetimes) {
-    const counts = asObject(details[member])
+    const counts = member === undefined ? usage : asObject(promptDetails?.[member])
     if (counts === undefined) continue
     const [brief, lasting] = [read(counts[short]), read(counts[long])]
     if (brief !== undefined || lasting !== undefined) return { all: (brief ?? 0) + (lasting ?? 0), long: lasting }

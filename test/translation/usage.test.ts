@@ -55,7 +55,7 @@ test('C6 a completion that the total includes completely is not increased', () =
 })
 
 test('C1 BUG-14 cache writes are read under every name that servers use, on both wires with inclusive counts', () => {
-  const names = ['cache_write_tokens', 'cache_creation_tokens', 'cache_creation_input_tokens']
+  const names = ['cache_write_tokens', 'cache_creation_tokens', 'cache_creation_input_tokens', 'cached_creation_tokens']
   const counts = { inputTokens: 1_000, cacheReadTokens: 1_000, cacheWriteTokens: 8_000, outputTokens: 5 }
   for (const name of names)
     for (const others of [undefined, null, 0]) {
@@ -111,6 +111,19 @@ test('C1 money.md 1 a cache writes are read by their lifetime, under every name 
       for (const report of reports) assert.deepEqual(report, { ...counts, cacheWrite1hTokens: 800 })
     }
   }
+  // new-api counts them in the usage itself, and writes zeros for every model.
+  const ofNewApi = (brief: number, long: number) => ({
+    claude_cache_creation_5_m_tokens: brief,
+    claude_cache_creation_1_h_tokens: long,
+  })
+  for (const written of [{ cached_creation_tokens: 1_000 }, {}]) {
+    const usage = { prompt_tokens: 2_000, completion_tokens: 5, ...ofNewApi(200, 800) }
+    const report = chat({ ...usage, prompt_tokens_details: { cached_tokens: 100, ...written } }, 'none')
+    assert.deepEqual(report, { ...counts, cacheWrite1hTokens: 800 })
+  }
+  const plain = { prompt_tokens: 9, completion_tokens: 1, ...ofNewApi(0, 0) }
+  assert.equal(chat({ ...plain, prompt_tokens_details: { cached_creation_tokens: 4 } }, 'none').cacheWriteTokens, 4)
+  assert.equal(chat(plain, 'none').inputTokens, 9)
   const details = (more: unknown) => ({ cache_write_tokens: 1_000, cache_write_tokens_details: more })
   const read = (more: unknown) => chat({ prompt_tokens: 2_000, prompt_tokens_details: details(more) }, 'none')
   for (const none of [null, {}, 'x', { ttl_30m_tokens: 1_000 }]) assert.equal(read(none).cacheWrite1hTokens, undefined)
