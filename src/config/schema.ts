@@ -180,7 +180,9 @@ const catalog = z.strictObject({
     .prefault('triwire')
     .describe('The owner that clients see as `owned_by` of each model in the list of models.'),
   models: z
-    .array(z.union([model, chain]), { error: 'must be a list of models' })
+    .array(z.union([model, chain], { error: 'must be a map of keys, such as `id`, `wire`, `upstream` and `prices`' }), {
+      error: 'must be a list of models',
+    })
     .min(1, { error: 'must list a model; leave out `catalog` to serve the built-in models' })
     .describe(
       'The models, and chains of models, that the gateway serves. Clients see them in this order in the list of models.',

@@ -543,6 +543,11 @@ const mistakes: Mistake[] = [
     '2: catalog.models must be a list of models',
   ],
   [
+    'a model that is only a name',
+    file('gpt-6-luna'),
+    '2: catalog.models[0] must be a map of keys, such as `id`, `wire`, `upstream` and `prices`',
+  ],
+  [
     'no upstreams at all',
     `catalog: { pinned: 2026-11-01, models: [${model()}] }`,
     '1: catalog.models[0].upstream must name an entry of upstreams; there is none yet',
