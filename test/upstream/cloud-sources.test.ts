@@ -687,6 +687,20 @@ test('clouds endpoints are asked through the proxy of the upstream or the enviro
     assert.equal(proxy.asked.length, before + 1)
     assert.match(JSON.stringify(proxy.asked.at(-1)), /login\.invalid/)
   }
+  // A subject token or a container's credential may come from any host, which is far unless it is a metadata service.
+  for (const set of [
+    ({ folder, cloud }) => ({
+      account: {
+        kind: 'google',
+        credentialsFile: writeExternalAccount(folder, cloud, { credential_source: { url: 'https://login.invalid/' } }),
+      },
+    }),
+    () => ({ account: aws, env: { AWS_CONTAINER_CREDENTIALS_FULL_URI: 'https://login.invalid/' } }),
+  ] satisfies Source['set'][]) {
+    const { begin, log } = await start(set, through)
+    await begin()
+    assert.match(log[0]!, /login\.invalid cannot be reached \(the proxy answers 407\)/)
+  }
   const near = await start(sources.find(({ name }) => name === 'metadata server of Google')!.set, through)
   const before = proxy.asked.length
   await near.begin()

@@ -47,7 +47,10 @@ export type SourceAround = {
 type MetadataHosts = ReadonlySet<string> | 'link'
 
 type Asked = Pick<FetchRequest, 'method' | 'headers' | 'body'> & {
-  /** The hosts of a metadata service, which is asked without a proxy and with a short time limit. */
+  /**
+   * The hosts of a metadata service, if the address may be of one. Such a host is asked without a proxy and with a short
+   * time limit.
+   */
   metadata?: MetadataHosts
 }
 
@@ -90,11 +93,12 @@ export async function askSource(
     throw new Error(
       `${where} is not asked: it must be https://, or http:// on loopback${metadata ? ' or a metadata address' : ''}`,
     )
-  const isNear = metadata !== undefined || isOneOf(loopback, url)
+  const isNear = isOneOf(loopback, url) || isMetadata(url, metadata)
+  const isBrief = isNear && metadata !== undefined
   const { proxy, ...trust } = around.routeTo(url)
   const route = isNear ? trust : { proxy, ...trust }
-  for (let tries = metadata ? 2 : 1; ; tries--) {
-    const signal = AbortSignal.any([around.signal, AbortSignal.timeout(metadata ? metadataMs : askMs)])
+  for (let tries = isBrief ? 2 : 1; ; tries--) {
+    const signal = AbortSignal.any([around.signal, AbortSignal.timeout(isBrief ? metadataMs : askMs)])
     try {
       const response = await fetchHttp(url, { ...request, ...route, signal })
       const text = await response.text(answerBytesMax)
@@ -115,8 +119,11 @@ export async function askSource(
 function isAllowed(url: URL, metadata: MetadataHosts | undefined): boolean {
   if (url.username !== '' || url.password !== '') return false
   if (url.protocol === 'https:' || (url.protocol === 'http:' && isOneOf(loopback, url))) return true
-  if (url.protocol !== 'http:' || metadata === undefined) return false
-  return metadata === 'link' ? isOneOf(link, url) : metadata.has(url.hostname)
+  return url.protocol === 'http:' && isMetadata(url, metadata)
+}
+
+function isMetadata(url: URL, metadata: MetadataHosts | undefined): boolean {
+  return metadata === 'link' ? isOneOf(link, url) : metadata?.has(url.hostname) === true
 }
 
 function isOneOf(addresses: BlockList, { hostname }: URL): boolean {
