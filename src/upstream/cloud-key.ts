@@ -210,14 +210,16 @@ export class CloudKey implements LiveKey, CloudCredential {
     if (!isFirst && !isSame) this.#parts.report('info', 'key_renewed', { account: this.#parts.label })
   }
 
-  /** Notes a failed renewal. The failure is logged only if its cause differs from the cause of the last failure. */
+  /** Notes a failed renewal. It is logged if its cause is new, or if the credential has expired since the last line. */
   #fail(why: string): void {
     const waitMs = Math.min(retryMaxMs, retryMs * 2 ** Math.min(this.#failures++, 10))
     this.#dueMs = this.#parts.clockMs() + waitMs
-    if (this.#trouble === why) return
-    this.#trouble = why
+    const inUse = this.value !== undefined
+    const trouble = `${inUse} ${why}`
+    if (this.#trouble === trouble) return
+    this.#trouble = trouble
     const { report, label } = this.#parts
-    report('error', 'key_failed', { account: label, why, in_use: this.value !== undefined })
+    report('error', 'key_failed', { account: label, why, in_use: inUse })
   }
 
   /** Makes a bearer key from AWS credentials. A key is reused until half its life is over or the credentials change. */

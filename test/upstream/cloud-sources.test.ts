@@ -376,9 +376,19 @@ for (const { name, set, source, identity, isEndless, isLocal } of sources) {
     pass(719_000)
     await settled()
     assert.equal(key.value, second)
+    const said = log.length
     pass(1_000)
     await settled()
     assert.equal(key.value, undefined)
+    pass(60_000)
+    await settled()
+    pass(60_000)
+    await settled()
+    assert.deepEqual(
+      log.slice(said).map((line) => /key_failed .*403.*"in_use":(\w+)/.exec(line)?.[1]),
+      ['false'],
+      'that the account has no key any more is logged once',
+    )
     assert.deepEqual(cloud.mistakes, [])
     assert.doesNotMatch(log.join(), new RegExp(canary))
   })
