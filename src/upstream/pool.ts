@@ -172,7 +172,7 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
     },
     /** Whether the upstream's traffic allows another retry (ruling U1). */
     mayRetry: (target: Target): boolean => placesByTarget.get(target)!.budget.left > 0,
-    /** The number of accounts of the model that are enabled and serve the customer. */
+    /** The number of accounts of the model that are enabled, have a key and serve the customer. */
     sizeOf: (model: Model, customer?: Customer): number => servedBy(placesOf(model), customer).filter(isOn).length,
     outlook: (model: Model, customer?: Customer): Outlook => outlookOf(servedBy(placesOf(model), customer)),
     /** The number of cooldowns that this process started, by upstream and then by cause. */
@@ -433,14 +433,14 @@ function chooseOnly(place: RankedTarget, { tried }: Search): ChosenTarget | unde
   return { target, why: 'only', isHome: true }
 }
 
-/** Whether neither the configuration nor an operator has disabled the place. */
-function isOn({ isEnabled, health }: RankedTarget): boolean {
-  return isEnabled && health.state !== 'disabled'
+/** Whether the place has a key, and neither the configuration nor an operator has disabled it. */
+function isOn({ isEnabled, target: { key }, health }: RankedTarget): boolean {
+  return isEnabled && (key === undefined || key.value !== undefined) && health.state !== 'disabled'
 }
 
 /** Whether the account is enabled, has a known key, and is neither cooling nor on trial. */
-function isSound({ isEnabled, target: { key }, health }: RankedTarget, form: AnswerForm): boolean {
-  return isEnabled && (key === undefined || key.value !== undefined) && health.stateFor(form) === 'ready'
+function isSound(place: RankedTarget, form: AnswerForm): boolean {
+  return isOn(place) && place.health.stateFor(form) === 'ready'
 }
 
 /** Whether a request may be sent now: the key is known, and the account is not cooling. */

@@ -19,8 +19,11 @@ const base = modelOf('chat')
 
 type Layout = Record<string, { accounts: readonly string[]; off?: readonly string[]; keys?: string } & Partial<Route>>
 
-/** Upstreams by name with their accounts, all of which serve one model. */
-function start(layout: Layout, memory?: PoolMemory) {
+/**
+ * Upstreams by name with their accounts, all of which serve one model.
+ * @param keyless names of accounts that have no key at the moment
+ */
+function start(layout: Layout, memory?: PoolMemory, keyless: ReadonlySet<string> = new Set()) {
   let nowMs = 1_000
   const upstreams = new Map<string, Upstream>()
   const routes: Route[] = []
@@ -42,7 +45,12 @@ function start(layout: Layout, memory?: PoolMemory) {
       () => nowMs,
       () => 0.5,
     )
-  const pool = createPool(upstreams, known)
+  const pool = createPool(upstreams, known, ({ name }) => ({
+    get value() {
+      return keyless.has(name) ? undefined : 'key'
+    },
+    ...{ version: 0, known: [], doubt() {} },
+  }))
   const pass = (ms: number) => {
     nowMs += ms
   }
@@ -202,6 +210,20 @@ test('U1 a single account never cools for a temporary failure', () => {
   assert.equal(nameOf(ask(pool, model)), 'up/a')
 })
 
+test('U1 an account without a key does not count among those that can take over', () => {
+  const keyless = new Set(['b'])
+  const { pool, model } = start({ up: { accounts: ['a', 'b'] } }, undefined, keyless)
+  assert.equal(pool.sizeOf(model), 1)
+  for (let i = 0; i < 9; i++) pool.enter(ask(pool, model)!, search(), false).failed(passing, 'a cause', undefined)
+  assert.equal(nameOf(ask(pool, model)), 'up/a')
+  keyless.clear()
+  assert.equal(pool.sizeOf(model), 2)
+  pool
+    .enter(ask(pool, model, { tried: [pool.listTargets(model)[1]!] })!, search(), false)
+    .failed(passing, 'c', undefined)
+  assert.equal(nameOf(ask(pool, model)), 'up/b')
+})
+
 test('U1 U2 if all accounts cool, the error is capacity with the shortest such wait, else our account', () => {
   const { pool, model } = start({ up: { accounts: ['a', 'b', 'c'], off: ['c'] } })
   assert.deepEqual(pool.outlook(model), { tell: 'account', retryAfterSeconds: undefined })
@@ -245,6 +267,14 @@ test('Y24 a conversation that returns to an account of a better priority is repo
     pool.steer('disable', { upstream: 'far' }, [model])
     assert.equal(ask(pool, model, name)!.moved, 'off')
   }
+})
+
+test('Y24 a conversation whose account has lost its key is reported as moved for that, and not for a cooldown', () => {
+  const keyless = new Set<string>()
+  const { pool, model } = start({ up: { accounts: ['a', 'b'] } }, undefined, keyless)
+  keyless.add(call(pool, model, 'talk').slice(-1))
+  const { why, moved } = ask(pool, model, { affinity: 'talk' })!
+  assert.deepEqual([why, moved], ['diverted', 'off'])
 })
 
 test('Y24 the width of similar requests counts the accounts that may get them: not disabled ones or those of a lower priority', () => {
