@@ -28,7 +28,7 @@ const blankLine = /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!\n))/g
  * because they name the upstream's host. Apart from that, the frames together equal the stream.
  */
 export class FrameCutter {
-  /** The unfinished event. It is not searched for each new piece, because V8 would then copy it each time. */
+  /** The unfinished event. It is not searched again when a piece is added, because V8 would copy it for each search. */
   #rest = ''
   /** The last characters of `#rest`, which may contain the beginning of an event's end. */
   #tail = ''

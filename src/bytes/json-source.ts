@@ -6,8 +6,8 @@ import { keptMark, numberAt, rareCharacter } from './scan.ts'
 type SourcePiece = string | { bytes: Buffer; start: number; end: number }
 
 /**
- * The beginning of a token; a number follows. While a body is written, each token is a placeholder for a JSON text that
- * is copied in later. The beginning is random and short, like `keptMark`.
+ * The mark with which each token begins; a number follows. A token is a placeholder in the body that is being written.
+ * It stands for a JSON text that is copied in at the end. The mark is random and short, like `keptMark`.
  */
 const sentMark = `${rareCharacter}s${randomBytes(4).toString('base64url')}`
 

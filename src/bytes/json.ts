@@ -201,9 +201,9 @@ export function parseObject(text: string): Record<string, unknown> | undefined {
 
 /**
  * Finds the places of an ASCII word in a text or in bytes. The native search is fast only for words of up to six
- * characters. With a longer word, the native search jumps from one match of the first character to the next. So only
- * six characters of the word are searched for. They begin at the first underscore or digit, because these are rare in
- * texts. A word without either is searched for by its last six characters.
+ * characters. It looks for a longer word at each match of its first character. So at most six characters of the word
+ * are searched for: those from its first underscore or digit on, which are rare in texts. A word without either is
+ * searched for by its last six characters.
  */
 export function* placesOf(text: string | Buffer, word: string): Generator<number, void> {
   for (let at = placeOf(text, word, 0); at >= 0; at = placeOf(text, word, at + 1)) yield at

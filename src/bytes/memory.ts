@@ -41,8 +41,8 @@ const packing = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
 
 /**
  * A compressed part of a text.
- * @property packed a string with one character for each byte. A buffer might keep a whole pool alive, and the allocator
- *   does not return the memory of freed buffers.
+ * @property packed a string with one character for each byte. It is not a buffer, because a buffer might keep a whole
+ *   pool alive, and the allocator does not return the memory of freed buffers.
  * @property encoding how the part was encoded. Both encodings restore every UTF-16 unit, because the part may begin or
  *   end with half of a surrogate pair.
  */

@@ -118,8 +118,8 @@ type JsonLook = {
 }
 
 /**
- * If one of these words occurs as a whole string, the body needs a closer look. The scan compares these words only with
- * strings of the same length. That is far cheaper than a native search for each word.
+ * The scan notes whether one of these words is a whole string (key or value) of the body. Such a body must be searched
+ * or parsed further. The scan compares a word only with strings of the same length, which is far cheaper than a search.
  */
 const notedWords = [
   'developer',
@@ -132,16 +132,16 @@ const notedWords = [
   '12h',
 ] as const
 
-/** If a string of the body ends in one of these words, the body needs a closer look. */
+/** The scan notes whether a string of the body ends in one of these words. Such a body must be searched further. */
 const notedEndings = ['mcp', 'shell', 'computer'] as const
 
 export type NotedWord = (typeof notedWords)[number]
 export type NotedEnding = (typeof notedEndings)[number]
 /**
- * A note about a string of the body. A word notes a whole string, and `…` with a word notes the end of a string.
- * `data:…` notes the beginning of a data URL, in any case and without escapes. `escaped letter` notes a printable ASCII
- * character that is needlessly written as a six-character escape. Characters that some writers escape for HTML, such as
- * `<`, do not count.
+ * A note that the body has a certain string. A word means a string that equals it, `…` with a word means a string that
+ * ends in it. `data:…` means a string that begins like a data URL, in any case and without escapes. `escaped letter`
+ * means a printable ASCII character that is needlessly written as a six-character escape. Characters that some writers
+ * escape for HTML, such as `<`, do not count.
  */
 export type Note = NotedWord | `…${NotedEnding}` | 'data:…' | 'escaped letter'
 

@@ -3,9 +3,10 @@ import { parseUpstreamJson } from './scan.ts'
 import type { Step } from './step.ts'
 
 /**
- * One event of a text/event-stream, as the HTML standard defines it. Empty data is a comment, which only shows that the
- * stream is alive. `broken` means that the event is too large, or that the stream ended inside it. A reader stops after
- * a broken frame. If the connection breaks, the caller does not end the reader, but passes `cutFrame` to the decoder.
+ * One event of a text/event-stream, as the HTML standard defines it. A frame with empty data is a comment, which only
+ * shows that the stream is alive. `broken` means that the event is too large, or that the stream ended inside it. A
+ * reader stops after a broken frame. If the connection breaks, the caller passes `cutFrame` to the decoder instead of
+ * ending the reader.
  */
 export type SseFrame = { event: string | undefined; data: string; broken?: 'oversized' | 'cut' }
 
