@@ -106,7 +106,7 @@ class Rest implements BodyReader {
     this.#stop()
   }
 
-  /** Closes our side. The system answers later bytes of the client with a reset. */
+  /** Ends the answer, and with it the connection. The operating system answers later bytes with a reset. */
   #giveUp(): void {
     this.#stop()
     this.#exchange.body.letGo(this)

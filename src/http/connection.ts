@@ -254,7 +254,7 @@ export class Connection implements ExchangeHost {
   }
 
   /**
-   * Called when the client has ended its side. If the answer is incomplete, the client counts as gone (faults F-C7).
+   * Called when the client sends nothing more (TCP FIN). If its answer is incomplete, it counts as gone (faults F-C7).
    */
   #takeEnd(): void {
     if (this.exchange && !this.exchange.isEnded) this.socket.destroy()

@@ -69,9 +69,9 @@ export function wireAt(path: string): ClientHalf | undefined {
 }
 
 /**
- * Makes a function that finds the client's address. It is the peer's address, unless the peer is a configured proxy.
- * Then it is the last address in `x-forwarded-for` that is not a configured proxy, or else the last address (ruling
- * R4). So a client cannot choose its own address.
+ * Makes a function that finds the client's address: the peer's address, unless the peer is a configured proxy. A proxy
+ * names the client in `x-forwarded-for`. Its last address that is not a configured proxy counts. If all are configured
+ * proxies, its last address counts (ruling R4). So a client cannot choose its own address.
  */
 export function createPeerReader(
   trustedProxies: readonly string[],
