@@ -55,7 +55,7 @@ export class Attempts {
   #exchangeFor: UpstreamRequests['exchangeFor']
   /** The request was released from memory, so no other attempt can follow. */
   #isForgotten = false
-  /** The time at which the only account is asked once more (ruling Y26), by the monotonic clock. */
+  /** The time at which the model's only account is asked once more (ruling Y26), by the monotonic clock. */
   #againMs: number | undefined
   /** The credential whose renewal the request waits for, and the end of the wait by the monotonic clock. */
   #renewing: { credential: CloudCredential; untilMs: number } | undefined
@@ -147,8 +147,8 @@ export class Attempts {
   forget(): void {
     this.#isForgotten = true
     this.#exchangeFor = undefined
-    // After several attempts, the socket of an earlier one may still use the body. Its memory is then not freed at
-    // once.
+    // After several attempts, the socket of an earlier attempt may still send from the body. The body's memory is then
+    // not freed at once.
     const isOnly = this.#attemptsBefore + this.#failover.attempts === 1
     this.exchange.forget(isOnly && this.newest?.isSent === true)
     this.#parts.share.release()
@@ -253,7 +253,7 @@ export class Attempts {
     const failover = this.#failover
     const { fault } = failure
     const { elsewhere } = verdict
-    // If an account cannot open items that another account sealed, it gets the request again without them (ruling U13).
+    // An account that cannot open the request's sealed items gets the request again without these items (ruling U13).
     if (fault.code === 'invalid_encrypted_content' && failover.mayAgain && this.#unseal(this.exchange)) {
       return this.#try(failover.again())
     }
@@ -311,8 +311,8 @@ export class Attempts {
         this.#failover.skip()
       }
     }
-    // This refusal is thrown only if the request fits no enabled target. Otherwise a target that cannot be tried now
-    // may still fit, and the failure of that target is reported (ruling U2).
+    // The refusal is thrown only if the request fits no enabled target. Otherwise it may fit a target that cannot be
+    // tried now. Then the caller reports the most useful failure instead (see `told`, ruling U2).
     if (refusal && this.#failover.isPassedOverByAll) throw refusal
     return false
   }
@@ -415,7 +415,7 @@ class Failover {
    */
   stay: Stay | undefined
   /**
-   * Whether the newest failure counts. A failure does not count if another request failed at the same account before.
+   * Whether the newest failure counts. It does not if another request's failure cooled the account in the meantime.
    */
   #isFirst = true
   #isOnlyAgain = false

@@ -121,8 +121,8 @@ export function noteRefusedBy(record: CallRecord, { entryId, wire }: Model): voi
 }
 
 /**
- * Returns the cause for which a chain may ask its next model after a failure; undefined if it may not. It may not if
- * the answer broke off after its head, or if the model rejected the request for another reason than its length.
+ * Returns the cause for which a chain may ask its next model after a failure. Undefined if it may not ask another. Two
+ * examples: the answer broke off after its head, or the model rejected a request that is not too long.
  */
 export function causeOf({ failure, verdict }: Failed): FallbackCause | undefined {
   const { tell, elsewhere, alarm } = verdict
@@ -130,8 +130,8 @@ export function causeOf({ failure, verdict }: Failed): FallbackCause | undefined
   const { fault, cause } = failure
   if (tell === 'rejected') return readOverLong(fault.text, fault.code) && 'over_long'
   const isSilent = cause === 'upstream_ttfb_timeout'
-  // `elsewhere` is `any` if an idle connection was closed while the request was sent. After the last attempt at this
-  // entry, that also leads to the next entry.
+  // `elsewhere` is `any` if an idle connection was closed while the request was sent. If that ends the last attempt at
+  // this entry, the next entry is asked.
   return elsewhere !== 'nobody' || alarm === 'upstream_model_not_found' || isSilent ? 'unavailable' : undefined
 }
 

@@ -19,8 +19,8 @@ import { debitOf, type Evidence, evidenceOf, noteBill, nothingYet, weigh } from 
 const unseenMax = 262_144
 
 /**
- * The longest time from the upstream's head of a stream to the head for the client, in ms (translation 4.1). Without an
- * event from the upstream, the client waits longer.
+ * The longest wait between the head of the upstream's stream and the head that the client gets, in ms (translation
+ * 4.1). If the upstream has sent no event by then, the client waits longer.
  */
 const commitMs = 10_000
 

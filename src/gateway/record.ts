@@ -16,7 +16,7 @@ type Trace = {
   readonly isSampled: boolean
 }
 
-/** A step from one entry of a fallback chain to a later entry. `from` and `to` are the ids of the entries. */
+/** A step of a request from one entry of a fallback chain to another. `from` and `to` are the ids of the entries. */
 type ChainHop = { from: string; to: string; cause: PassedOverFor }
 
 /** One try at one upstream account, for logs and reports: names, fixed words and times, and the text of an error. */
@@ -86,7 +86,7 @@ export type CallRecord = {
   alias?: string
   /** The entry that a chain passed over first, and why (ruling Y23). */
   fellBack?: Pick<ChainHop, 'from' | 'cause'>
-  /** The steps of the request in its chain of models, each to a later model. Undefined if it named no chain. */
+  /** The steps of the request from model to model of its fallback chain. Undefined if the request named no chain. */
   hops?: ChainHop[]
   modelWire?: ModelWire
   stream?: boolean
