@@ -42,7 +42,7 @@ export type HealthState = 'ready' | 'cooling' | 'trial' | 'disabled'
  * makes it ready again, failure doubles the cooldown, and any other end lets the next request try.
  */
 export class Health {
-  /** The times to first byte. If they are long, the account gets only trial requests (ruling Y25). */
+  /** The times to first byte. If requests hang, the account is on trial: it gets one request at a time (ruling Y25). */
   readonly firstBytes: FirstBytes
   readonly #clockMs: () => number
   readonly #random: () => number

@@ -68,8 +68,8 @@ export class HttpWay implements ConnectionHost {
   /** The number of requests that are sent at the end of this turn of the event loop. */
   #leaving = 0
   /**
-   * `#turn` and `#turnMs` are the number and time of the newest turn of the event loop that sent requests here.
-   * `#readToMs` is the time of the turn before it that did so. Bytes that had arrived at `#readToMs` have been read.
+   * `#turn` and `#turnMs` are the number and time of the newest turn of the event loop that sent requests of this way.
+   * `#readToMs` is the time of the previous turn that sent some. All bytes that had arrived by then have been read.
    */
   #turn = 0
   #turnMs = Number.NEGATIVE_INFINITY

@@ -201,8 +201,8 @@ const alwaysAllowed = 10
 /**
  * Limits the retries at an upstream to a tenth of its requests in the last minute. Otherwise a failing upstream would
  * get twice the load (ruling U1). Answered retries do not count, so a healthy backup can serve all requests that failed
- * at the first upstream. Requests are counted in windows of one minute. The previous window counts only by the part of
- * it that lies within the last minute.
+ * at the first upstream. Requests are counted in windows of one minute. If half of the previous window lies within the
+ * last minute, its requests count half.
  */
 export class RetryBudget {
   readonly #clockMs: () => number

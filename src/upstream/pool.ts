@@ -149,7 +149,7 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
       const conversation = recall(memory, model, search)
       if (conversation?.isNamed === false && search.likeness?.isSmall === false)
         search.width ??= memory.widths.count(model, search.likeness, firstOn(places))
-      // A second request is sent to an account on trial only if this request has tried all ready accounts (ruling Y25).
+      // An account on trial gets a second request only if that request has tried all ready accounts (ruling Y25).
       return (
         chooseAmong(memory, places, search, conversation, false) ??
         (places.some((place) => isSound(place, search.form ?? 'json') && !search.tried.includes(place.target))
@@ -158,8 +158,8 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
       )
     },
     /**
-     * Begins an attempt at the target. The caller reports exactly one result to the returned `Stay`. After that,
-     * calling `left` is still allowed.
+     * Begins an attempt at the target. The caller reports at least one result to the returned `Stay`. Only the first
+     * counts, unless an answer that began well ends with a failure that cools the account at once.
      */
     enter({ target }: ChosenTarget, search: Named, isRetry: boolean): Stay {
       const place = placesByTarget.get(target)!
@@ -320,8 +320,8 @@ function chooseAmong(
     chosenScore = score
   }
   if (chosen === undefined) return undefined
-  // Nothing ties this conversation to an account, so any account may have sealed items of its history. Attempts send
-  // these items, except the last attempt, because no other attempt could follow a refusal of them.
+  // Nothing ties this conversation to an account, so any account may have sealed items of its history. These items are
+  // sent, except in the last attempt: if the account refused them, no attempt without them could follow.
   if (isFresh) {
     const why = chosen === home ? 'alike' : 'diverted'
     return { target: chosen.target, why: rank ? why : 'spread', isHome: !search.isLast }
@@ -368,7 +368,7 @@ function rankBy(width: Width, places: readonly RankedTarget[]): (place: RankedTa
   return (place) => outside.get(place)
 }
 
-/** Counts the enabled places of the best priority. The other places are only for requests that these cannot take. */
+/** Counts the enabled places of the best priority. Other places get only requests that none of these can take. */
 function firstOn(places: readonly RankedTarget[]): number {
   const on = places.filter(isOn)
   return on.filter(({ priority }) => priority === on[0]!.priority).length
@@ -514,7 +514,7 @@ type StayParts = {
   form: AnswerForm
 }
 
-/** One attempt at a target. It reports its effect on the health of the account. */
+/** One attempt at a target. The caller reports how it goes, and this object updates the health of the account. */
 export class Stay {
   readonly #parts: StayParts
   readonly #visit: Visit
@@ -566,7 +566,11 @@ export class Stay {
     if (!this.#isTold) this.#noteWell()
   }
 
-  /** Reports a failure. @returns false if this request was reported before, or if another request failed before it */
+  /**
+   * Reports a failure.
+   * @returns false if it does not count: the attempt has a result already, or another request cooled the account
+   *   in the meantime
+   */
   failed(verdict: Verdict, cause: string, retryAfterSeconds: number | undefined): boolean {
     const { health, usual, target } = this.#parts.place
     health.firstBytes.left(this.#wait, usual)

@@ -138,7 +138,7 @@ export function isStale({ fault }: Failure): boolean {
 /** The text by which servers report an unknown model with status 400 (LiteLLM). */
 const unknownModel = 'invalid model name passed in model='
 
-/** Judges a failed attempt. The same account is tried again only after a reused connection was reset (U1). */
+/** Judges a failed attempt. Only a reset of a reused connection lets the same account be tried again (ruling U1). */
 export function judge({ fault, cause, isReuseRace }: Failure, model: JudgedModel): Verdict {
   if (isReuseRace) return race
   const isHttp = cause === `upstream_${fault.status}`

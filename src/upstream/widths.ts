@@ -25,7 +25,8 @@ class Rate {
   #tokens = 0
   #atMs: number
   /**
-   * Until this time, the preamble of this rate may use one more account than `fullShare` allows, because one was full.
+   * Until this time, the preamble of this rate may use one more account than `fullShare` allows. It is set when one of
+   * the preamble's accounts was full.
    */
   wideUntilMs = 0
   /**
