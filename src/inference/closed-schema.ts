@@ -133,8 +133,9 @@ function isDefinition(reference: string, root: Schema): boolean {
 /** Whether a definition contains itself. Each reference is visited once, so the time stays linear. */
 function refersToItself(root: Schema): boolean {
   /**
-   * `left`: for each definition that may be recursive, the number of its references to such definitions. `usersOf`: for
-   * each definition, the definitions that refer to it.
+   * `left` has the definitions that may be recursive, each with the number of its references to such definitions.
+   * `usersOf` has, for each definition, the definitions that refer to it. A definition without references in `left` is
+   * not recursive and is removed from `left`.
    */
   const left = new Map<string, number>()
   const usersOf = new Map<string, string[]>()

@@ -44,7 +44,7 @@ export function assignNames(request: Pick<InferenceRequest, 'tools' | 'turns'>, 
 
   /**
    * Returns the preferred name for a tool. It is the bare name if no other declared tool has that name.
-   * @param bearers how many declared tools have the name because of this tool: 1 if it is declared itself, otherwise 0
+   * @param bearers 1 if this tool is declared, so that it is itself a declared tool with the name; otherwise 0
    */
   function candidateFor(tool: ToolName, bearers: 0 | 1): string {
     if (!tool.namespace) return tool.name

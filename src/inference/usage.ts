@@ -367,8 +367,8 @@ type InclusiveUsage = {
  * Converts counters that include one another into disjoint counters. Some servers leave reasoning out of the completion
  * (ruling C6). So the output is the completion, or the total minus the prompt if this is larger. Without a total,
  * reasoning that exceeds the completion is added. A prompt of 0 tokens means that the prompt was not counted yet.
- * Cached tokens that were reported only earlier are a part of this prompt too (I9). Portkey leaves cached tokens out of
- * the prompt. Its total shows this, since it is the sum of all counters.
+ * Cached tokens that only an earlier report has are a part of this report's prompt too (I9). Portkey leaves cached
+ * tokens out of the prompt. Its total shows this, since it is the sum of all counters.
  */
 export function splitInclusive(usage: InclusiveUsage): UsageReport {
   const { read, report, flag } = createCountReader()

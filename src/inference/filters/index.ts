@@ -26,8 +26,8 @@ export type FilterOptions = {
 }
 
 /**
- * Combines all filters between a decoder and an encoder. Laws I1–I9 hold after the filters too. Law I10 does not hold.
- * A stop sequence that the gateway enforces ends the answer before the upstream does, and no events follow.
+ * Combines all filters between a decoder and an encoder. Laws I1–I10 hold after the filters too. A stop sequence that
+ * the gateway enforces ends the answer before the upstream does, and no events follow.
  */
 export function composeFilters(options: FilterOptions): Step<AnswerEvent, ShownEvent> {
   const { profile, stops, localStops } = options
