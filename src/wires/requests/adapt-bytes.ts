@@ -38,7 +38,10 @@ export type AdaptContext = {
   scopedKey: string | undefined
   /** The cache key to send if the client sent none (ruling Y18). */
   implicitKey?: string | undefined
-  /** A service (such as a tier) is kept if it has a price at this time, in Unix milliseconds. If unset, it has none. */
+  /**
+   * The time in Unix milliseconds. A requested service, such as a tier, is kept if it has a price at this time. Without
+   * a time, no service has a price.
+   */
   nowMs?: number
   /** Whether an `encrypted_content` is one of our envelopes, not the provider's own text (ruling T7). */
   isOurSeal: (text: string) => boolean

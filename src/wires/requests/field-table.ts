@@ -22,7 +22,7 @@ export type FieldFacts = {
   refusal?: string
   /** Set if the field is a scalar (a single value). */
   scalar?: ScalarRow
-  /** For a field that no other wire has: the type of its values. They are dropped, and other values are refused. */
+  /** For a field that no other wire has: the type of its values. A value of this type is dropped, any other refused. */
   kind?: ScalarRow['kind']
 }
 
