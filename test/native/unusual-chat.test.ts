@@ -175,6 +175,10 @@ const wholes: [what: string, choice: Json, said: Json | undefined][] = [
   ['a nameless call', { message: { tool_calls: [{ id: 'c', function: { arguments: '{}' } }] } }, undefined],
   ['a call that is no object', { message: { tool_calls: ['f'] } }, undefined],
   ['nothing', { finish_reason: 'stop' }, undefined],
+  ['only a refusal', { finish_reason: 'content_filter: PROHIBITED_CONTENT' }, { content: null, calls: [] }],
+  ['only a cut', { message: null, finish_reason: 'length' }, { content: null, calls: [] }],
+  ['a number as the message', { message: 7, finish_reason: 'length' }, undefined],
+  ['only a broken call', { finish_reason: 'function_call_filter: MALFORMED_FUNCTION_CALL' }, undefined],
 ]
 
 for (const [what, choice, said] of wholes)

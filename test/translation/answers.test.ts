@@ -83,10 +83,24 @@ test('I10 a whole chat answer whose choice has no message is broken, not an empt
   }
 })
 
+test('Y5 a whole chat answer without a message that says why is that refusal or cut (Gemini)', () => {
+  for (const [word, end] of [
+    ['content_filter: PROHIBITED_CONTENT', 'refused'],
+    ['length', 'max_tokens'],
+    ['function_call_filter: MALFORMED_FUNCTION_CALL', undefined],
+  ] as const)
+    for (const message of [{}, { message: null }]) {
+      const choices = [{ index: 0, ...message, finish_reason: word }]
+      const events = new ChatDecoder(resolveProfile('chat')).whole(JSON.stringify({ choices, usage: counts(10, 0) }))
+      const last = events.at(-1)
+      assert.equal(last?.type === 'finish' ? last.reason : undefined, end, word)
+    }
+})
+
 test('translation 3.1 a finish reason for an incomplete answer is a failure for the clients of all wires, in upper or lower case', () => {
   const failures = [
     ...['error', 'abort', 'network_error', 'insufficient_system_resource'],
-    ...['malformed_function_call', 'malformed_response'],
+    ...['malformed_function_call', 'malformed_response', 'function_call_filter: MALFORMED_FUNCTION_CALL'],
   ]
   for (const client of ['messages', 'chat', 'responses'] as const)
     for (const word of failures.flatMap((one) => [one, one.toUpperCase()])) {

@@ -22,6 +22,13 @@ test('translation 3.1 a finish reason of an incomplete answer is not an ordinary
     ['SAFETY', 'refused'],
     ['sensitive', 'refused'],
     ['MALFORMED_FUNCTION_CALL', 'failed'],
+    ['content_filter: PROHIBITED_CONTENT', 'refused'],
+    ['content_filter: OTHER', 'refused'],
+    ['IMAGE_PROHIBITED_CONTENT', 'refused'],
+    ['function_call_filter: MALFORMED_FUNCTION_CALL', 'failed'],
+    ['UNEXPECTED_TOOL_CALL', 'failed'],
+    ['repetition', 'max_tokens'],
+    [': length', 'end'],
   ] as const)
     equal(decodeStopReason(word), reason, `${word}`)
 })

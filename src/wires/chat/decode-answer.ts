@@ -12,7 +12,7 @@ import {
   unreadable,
 } from '../answers/read-answer.ts'
 import { choicesOf, contentOf, formOf, listOfCalls, partsOf, reasoningOf, withCallsBeside } from './content.ts'
-import { decodeStopReason } from './stop-reasons.ts'
+import { decodeStopReason, explainsSilence } from './stop-reasons.ts'
 import { argumentsHolder, ToolCalls } from './tool-calls.ts'
 import { decodeUsage } from './usage.ts'
 
@@ -189,8 +189,12 @@ export function isBareError(chunk: JsonObject, event: string | undefined): boole
   return chunk['choices'] === undefined && chunk['code'] != null && typeof chunk['message'] === 'string'
 }
 
-/** Whether a choice has a message, in `message` or in another member that some servers use (ruling Y5). */
-function hasMessage({ message, delta, text }: JsonObject): boolean {
+/**
+ * Whether a choice has a message, in `message` or in another member that some servers use (ruling Y5), or says why it has
+ * none.
+ */
+function hasMessage({ message, delta, text, finish_reason }: JsonObject): boolean {
+  if (explainsSilence(finish_reason)) return true
   return asObject(message) !== undefined || asObject(delta) !== undefined || typeof (message ?? text) === 'string'
 }
 

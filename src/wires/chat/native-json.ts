@@ -18,6 +18,7 @@ import type { WholeAnswer } from '../answers/relay.ts'
 import { isNamed, missingInCall } from './begun-calls.ts'
 import { choicesOf, partsOf, reasoningOf, withPlainChoices } from './content.ts'
 import { isBareError } from './decode-answer.ts'
+import { explainsSilence } from './stop-reasons.ts'
 import { encodeUsage, holdsMoreThanTokens, joinUsages, tellUsage, usagesIn, wantedUsage } from './usage.ts'
 
 /** Reads a chat model's whole answer for a chat client (ruling P2). */
@@ -65,17 +66,26 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   }
 }
 
-/** Whether a choice is unreadable for clients: it has no message, or a call without a name (ruling Y5). */
+/**
+ * Whether a choice is unreadable for clients (ruling Y5). It has no message and does not say why, or it has a call
+ * without a name.
+ */
 function isUnread(choice: unknown): boolean {
-  const message = asObject(asObject(choice)?.['message'])
-  const calls = message?.['tool_calls']
-  return !message || (Array.isArray(calls) && calls.some((call) => !isNamed(asObject(call) ?? {})))
+  const { message: raw, finish_reason } = asObject(choice) ?? {}
+  const message = asObject(raw)
+  if (!message) return raw != null || !explainsSilence(finish_reason)
+  const calls = message['tool_calls']
+  return Array.isArray(calls) && calls.some((call) => !isNamed(asObject(call) ?? {}))
 }
+
+/** The message of a choice that has none. */
+const silentMessage: JsonObject = { role: 'assistant', content: null, refusal: null }
 
 /** Adds the members without which SDKs throw (ruling Y3). */
 function addMissing(patch: JsonPatch, choice: JsonObject, place: number, head: NativeHead): void {
   const path = ['choices', `${place}`]
-  const message = asObject(choice['message']) ?? {}
+  const message = asObject(choice['message']) ?? silentMessage
+  if (message === silentMessage) patch.set(path, new Map([['message', JSON.stringify(silentMessage)]]))
   const calls = objectsOf(message['tool_calls'])
   const hasCalls = calls.length > 0 || message['function_call'] != null
   if (choice['index'] === undefined) patch.set(path, new Map([['index', `${place}`]]))

@@ -3,7 +3,8 @@ import type { StopReason } from '../../inference/answer.ts'
 /**
  * The meanings of a model's `finish_reason`, in upper or lower case. An unlisted word means an ordinary end
  * (translation 3.1). So this table must list all words for an incomplete answer, including words of other wires that
- * servers pass on.
+ * servers pass on. Gemini's chat endpoint adds its own word: `content_filter: PROHIBITED_CONTENT`. vLLM ends a text that
+ * repeats itself with `repetition`.
  */
 const decoded: Record<string, StopReason | 'failed'> = {
   stop: 'end',
@@ -16,12 +17,15 @@ const decoded: Record<string, StopReason | 'failed'> = {
   model_length: 'max_tokens',
   max_tokens: 'max_tokens',
   max_output_tokens: 'max_tokens',
+  repetition: 'max_tokens',
   model_context_window_exceeded: 'window',
   content_filter: 'refused',
   refusal: 'refused',
   sensitive: 'refused',
   safety: 'refused',
   image_safety: 'refused',
+  image_prohibited_content: 'refused',
+  image_recitation: 'refused',
   recitation: 'refused',
   blocklist: 'refused',
   prohibited_content: 'refused',
@@ -30,7 +34,10 @@ const decoded: Record<string, StopReason | 'failed'> = {
   abort: 'failed',
   insufficient_system_resource: 'failed',
   network_error: 'failed',
+  function_call_filter: 'failed',
   malformed_function_call: 'failed',
+  unexpected_tool_call: 'failed',
+  too_many_tool_calls: 'failed',
   malformed_response: 'failed',
 }
 
@@ -45,8 +52,17 @@ const encoded: Record<StopReason, string> = {
 }
 
 export function decodeStopReason(raw: string | undefined): StopReason | 'failed' {
-  const word = raw?.toLowerCase() ?? ''
+  const word = (raw ?? '').split(':', 1)[0]!.trim().toLowerCase()
   return Object.hasOwn(decoded, word) ? decoded[word]! : 'end'
+}
+
+/**
+ * Whether a choice may have no message, because the model stopped before it wrote any. Gemini sends such a choice for a
+ * refusal.
+ */
+export function explainsSilence(raw: unknown): boolean {
+  const reason = decodeStopReason(typeof raw === 'string' ? raw : undefined)
+  return reason === 'refused' || reason === 'max_tokens' || reason === 'window'
 }
 
 export function encodeStopReason(reason: StopReason): string {
