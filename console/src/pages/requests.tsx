@@ -138,8 +138,6 @@ function RequestList({ selected }: { selected: string | undefined }) {
   const path = withQuery('/requests', { ...asked, limit: isSorted ? sortedRows : 50 })
   const list = useList<RequestRow>(path)
   const live = useTail(isLive, filter, path)
-  useLive('reset', isLive ? listAnew : undefined)
-  useLive('dropped', isLive ? listAnew : undefined)
   const known = new Set((list.items ?? []).map(({ request_id }) => request_id))
   const rows = [...live.shown.filter(({ request_id }) => !known.has(request_id)), ...(list.items ?? [])]
   return (
@@ -186,19 +184,24 @@ function RequestList({ selected }: { selected: string | undefined }) {
   )
 }
 
-/** Loads the list again: it also has requests that ended without an event. */
-function listAnew(): void {
-  refresh('/requests')
-}
-
 /** Adds requests to the list as they end. While the list is scrolled further down, new ones are held back. */
 function useTail(isOn: boolean, filter: Record<string, string | undefined>, path: string) {
   const shown = useSignal<readonly RequestRow[]>([])
   const waiting = useSignal<readonly RequestRow[]>([])
-  useEffect(() => {
+  const empty = () => {
     shown.value = []
     waiting.value = []
-  }, [path])
+  }
+  useEffect(empty, [path])
+  // Loads the list again: it also has requests that ended without an event.
+  const listAnew = useMemo(
+    () => () => {
+      empty()
+      refresh('/requests')
+    },
+    [],
+  )
+  useEffect(() => (isOn ? undefined : listAnew), [isOn])
   const show = () => {
     shown.value = [...waiting.peek(), ...shown.peek()].slice(0, 2_000)
     waiting.value = []
@@ -214,6 +217,8 @@ function useTail(isOn: boolean, filter: Record<string, string | undefined>, path
     [path],
   )
   useLive('request.finished', isOn ? listen : undefined)
+  useLive('reset', isOn ? listAnew : undefined)
+  useLive('dropped', isOn ? listAnew : undefined)
   return { shown: shown.value, waiting: waiting.value.length, show }
 }
 

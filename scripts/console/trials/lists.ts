@@ -114,6 +114,25 @@ const requestTrial: Trial = {
   }),
 }
 
+const tailTrial: Trial = {
+  name: 'lists: requests that ended while the list did not follow them are there when it follows again',
+  run: signedIn({ as: 'viewer' }, async ({ rig, view, page }) => {
+    const { key } = await rig.makeAccount('acme')
+    await rig.ask(key, 'reasoner')
+    await visit(view, rig, 'requests')
+    await page.waitForSelector('table[aria-rowcount="2"]')
+    await rig.ask(key, 'coder')
+    await page.waitForSelector('table[aria-rowcount="3"]')
+    await page.uncheck('text=as they end')
+    await rig.ask(key, 'writer-mini')
+    await page.check('text=as they end')
+    await page.waitForSelector('table[aria-rowcount="4"]')
+    await rig.ask(key, 'dear')
+    await page.waitForSelector('table[aria-rowcount="5"]')
+    assert.deepEqual(await column(page, 'Model'), ['dear', 'writer-mini', 'coder', 'reasoner'])
+  }),
+}
+
 const keyTrial: Trial = {
   name: 'lists: keys are filtered by account, expired and revoked, also at 375 px',
   run: signedIn({ as: 'admin' }, async ({ rig, view, page }) => {
@@ -249,4 +268,4 @@ const auditTrial: Trial = {
   }),
 }
 
-export const listTrials: readonly Trial[] = [requestTrial, keyTrial, headingTrial, auditTrial]
+export const listTrials: readonly Trial[] = [requestTrial, tailTrial, keyTrial, headingTrial, auditTrial]
