@@ -1,7 +1,8 @@
-import { useState } from 'preact/hooks'
+import { useSignal } from '@preact/signals'
+import { useEffect, useState } from 'preact/hooks'
 import { withQuery } from '../api/ask.ts'
 import { useLive } from '../api/live.ts'
-import { refresh, useList } from '../api/load.ts'
+import { useList } from '../api/load.ts'
 import { pageHref, place, setQuery } from '../location.ts'
 import { Spark } from '../plot/spark.tsx'
 import { readCredits } from '../pure/format.ts'
@@ -24,19 +25,30 @@ export function Accounts({ id }: { id: string | undefined }) {
   return id === undefined ? <AccountList /> : <AccountPage id={id} key={id} />
 }
 
+/** Puts changes into rows as they happen. @param atMs when the rows were loaded, with all changes before */
+function useChanged(rows: readonly Account[], atMs: number): readonly Account[] {
+  const changed = useSignal<ReadonlyMap<string, Partial<Account>>>(new Map())
+  const [note] = useState(() => (now: Pick<Account, 'id'>) => {
+    changed.value = new Map(changed.peek()).set(now.id, now)
+  })
+  useLive('account.changed', note)
+  useEffect(() => {
+    changed.value = new Map()
+  }, [atMs])
+  return rows.map((row) => ({ ...row, ...changed.value.get(row.id) }))
+}
+
 function AccountList() {
   const { query } = place.value
   const [isNew, setNew] = useState(query['new'] === '1')
   const { q, state, sort = '-created' } = query
   const list = useList<Account>(withQuery('/accounts', { q, state, sort, limit: rowsAtOnce }))
-  const [onChange] = useState(() => () => refresh('/accounts'))
-  // Sorting by spending needs a query of figures, which takes longer.
   const isBySpend = sort === '-spent'
-  useLive('account.changed', isBySpend ? undefined : onChange)
-  useFresh(isBySpend, list.tookMs, '/accounts')
+  useFresh(!list.isLong, list.tookMs, '/accounts')
+  const rows = useChanged(list.items ?? [], list.atMs)
   const [spentOf, asksSpent] = useSpent(
     'account',
-    (list.items ?? []).map(({ id }) => id),
+    rows.map(({ id }) => id),
   )
   const columns: Column<Account>[] = [
     { head: 'Account', sorts: ['name'], cell: ({ id, name }) => <a href={pageHref('accounts', id)}>{name}</a> },
@@ -110,7 +122,7 @@ function AccountList() {
       {asksSpent}
       <Shown of={list} height={36} lines={8}>
         {() =>
-          list.items!.length === 0 ? (
+          rows.length === 0 ? (
             <Empty
               act={
                 isAdmin() &&
@@ -130,7 +142,7 @@ function AccountList() {
               label="Accounts"
               sort={sort}
               onSort={(next) => setQuery({ sort: next })}
-              rows={list.items!}
+              rows={rows}
               columns={columns}
               keyOf={({ id }) => id}
               hrefOf={({ id }) => pageHref('accounts', id)}

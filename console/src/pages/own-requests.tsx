@@ -109,7 +109,7 @@ function Whose({ said }: { said: string | undefined }) {
 function RequestList({ selected }: { selected: string | undefined }) {
   const { model, outcome, from, to, whose } = place.value.query
   const list = useList<OwnRequest>(listPath(whose, { model, outcome, from, to, limit: 50 }))
-  useAgain(list.reload)
+  useAgain(() => list.isLong || list.reload())
   const known = me.value?.models ?? []
   const models = model && !known.includes(model) ? [model, ...known] : known
   return (

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
+import { until } from '../../../test/support/waiting.ts'
 import { findBarriers, forgive, openPage, settle, signedIn, signIn, tableOver, visit } from '../browser.ts'
 import { type Rig, startRig } from '../rig.ts'
 import type { Trial } from '../trials.ts'
@@ -130,6 +131,37 @@ const tailTrial: Trial = {
     await rig.ask(key, 'dear')
     await page.waitForSelector('table[aria-rowcount="5"]')
     assert.deepEqual(await column(page, 'Model'), ['dear', 'writer-mini', 'coder', 'reasoner'])
+  }),
+}
+
+const liveTrial: Trial = {
+  name: 'lists: a long list of accounts keeps its length while balances change, and is not loaded for each change',
+  run: signedIn({ as: 'viewer' }, async ({ rig, view, page }) => {
+    const { key } = await rig.makeAccount('first')
+    for (let at = 0; at < 60; at++) await rig.books.createAccount(`team-${at}`)
+    let asked = 0
+    page.on('request', (request) => {
+      if (request.url().includes('/accounts?')) asked++
+    })
+    await visit(view, rig, 'accounts')
+    await page.waitForSelector('.frame >> text=Live')
+    const balance = page.locator('tr[data-row]:has-text("first") td:nth-child(3)')
+    const lasts = async () => {
+      const before = await balance.innerText()
+      await rig.ask(key, 'dear')
+      await until(async () => (await balance.innerText()) !== before)
+    }
+    await until(async () => {
+      await page.evaluate('window.scrollTo(0, 1e6)')
+      return (await page.getAttribute('.table', 'aria-rowcount')) === '62'
+    })
+    const pages = asked
+    for (let at = 0; at < 3; at++) await lasts()
+    assert.equal(await page.getAttribute('.table', 'aria-rowcount'), '62')
+    assert.equal(asked, pages, 'the changes come as events')
+    await visit(view, rig, 'accounts?q=first')
+    await page.waitForSelector('.frame >> text=Live')
+    await lasts()
   }),
 }
 
@@ -268,4 +300,4 @@ const auditTrial: Trial = {
   }),
 }
 
-export const listTrials: readonly Trial[] = [requestTrial, tailTrial, keyTrial, headingTrial, auditTrial]
+export const listTrials: readonly Trial[] = [requestTrial, tailTrial, liveTrial, keyTrial, headingTrial, auditTrial]
