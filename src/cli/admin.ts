@@ -31,8 +31,8 @@ export async function askServer(
     ...(config && { config }),
     ...(adminListen && { adminListen }),
   })
-  // Without TLS, a server takes commands only on loopback. If its listener has another address, commands go to the next
-  // port of 127.0.0.1.
+  // Without TLS, a server takes commands only on loopback. If its listener has another address, commands go to
+  // 127.0.0.1, at the listener's port plus 1.
   const address = isLoopback(told) || adminTls ? told : addressBeside(told)
   if (told.port === 0)
     return { trouble: 'the configuration lets the server choose its admin port: name it with --admin-listen' }

@@ -32,7 +32,7 @@ export function explainFailure(error: unknown, url: string, late: string): strin
   return proxy && isUnreached ? `the proxy of ${proxy.source} cannot be reached: ${why}` : why
 }
 
-/** Describes a refusal by a proxy. Without a tunnel, a proxy may refuse credentials with 401 instead of 407. */
+/** Describes a refusal by a proxy. For an `http:` URL, some proxies refuse credentials with 401 instead of 407. */
 function describeRefusal(source: string, { status }: ProxyRefusal): string {
   if (status === undefined) return `the proxy of ${source} speaks no HTTP`
   return [401, 407].includes(status)

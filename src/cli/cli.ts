@@ -99,7 +99,7 @@ function tell(error: unknown): number {
   return isUsage ? 2 : 1
 }
 
-/** Inserts `serve` if no command is typed. With a default command, commander would not report misspelt commands. */
+/** Inserts `serve` if no command is typed. Commander's own default command would also get every misspelt command. */
 function withCommand(args: string[]): string[] {
   // Earlier releases spelled the option `-V`.
   if (args[0] === '-V') return ['-v']

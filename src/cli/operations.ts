@@ -282,7 +282,7 @@ async function readPages(
   return { items, away }
 }
 
-/** Replaces the parts of a running gateway, which a command does not have. */
+/** Answers for operations that run in a command, in place of the parts that only a running gateway has. */
 const unasked = {
   explain: () => Promise.resolve('unknown'),
   listUpstreams: async () => [],

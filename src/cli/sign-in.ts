@@ -37,7 +37,7 @@ export function addSignInCommand(program: Command): void {
       }
       if (rule) {
         const { lookAtAccounts } = await import('../store/open.ts')
-        // Without a store that answers, the account cannot be looked up, and the rule is shown nevertheless.
+        // If the store does not answer, the rule is shown without a look at its account.
         const warnings = await lookAtAccounts(store, (accounts) => warnOfRules(accounts, [rule])).catch(() => [])
         for (const { message } of warnings ?? []) console.error(`warning: ${message}`)
       }

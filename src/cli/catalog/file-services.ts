@@ -6,7 +6,7 @@ import type { BandTexts, PriceTexts, RateTexts, WrittenTexts } from '../../catal
 /** Reads the rates whose names have this suffix. `above` is the number of tokens after which a price step begins. */
 type ReadNamed = (suffix: string, above?: number) => Partial<RateTexts>
 
-/** Prices by tier, geography and hour. `taken` names the members that were read, and `gaps` what the file lacks. */
+/** Prices by tier, geography and hour. `taken` names the members that were read. `gaps` says what the file lacks. */
 type FileServices = { prices: Pick<PriceTexts, 'tiers' | 'geos' | 'bands'>; taken: string[]; gaps: string[] }
 
 /**

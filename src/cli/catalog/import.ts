@@ -62,7 +62,7 @@ function takeNamed(
 ) {
   const exact = listed.filter((model) => fullName(model) === id)
   const bareId = exact[0]?.id ?? id.slice(id.indexOf('/') + 1)
-  // An entry for another provider's model can have the typed `provider/id` as its id. Such an entry does not count.
+  // A catalog entry whose id is the typed `provider/id` may be another provider's model. Such an entry is not meant.
   const isMeant = (found: ListedMatch) => exact.length === 0 || ('model' in found && exact.includes(found.model))
   const there = known.find(({ entry }) => {
     const called = [entry['id'], entry['upstream_model']]
@@ -119,8 +119,8 @@ function takeUpdate(id: string, found: ListedMatch, { entry, place }: CatalogRow
 }
 
 /**
- * Returns the prices of the file that replace prices of an entry. If a person must compare them instead, `why` is the
- * reason.
+ * Returns the prices of the file that may replace the prices of an entry. If a person must compare the prices first,
+ * returns the reason (`why`).
  */
 function mergePrices(there: unknown, told: PriceTexts): { texts: PriceTexts; gaps: string[] } | { why: string } {
   if (Array.isArray(there)) return { why: 'has prices by date: compare them with the file' }

@@ -97,7 +97,7 @@ export function readPresetsFile(path: string): PresetsFile {
   if (issue)
     throw new Error(`${path} is no data file of presets: ${issue.path.join('.') || 'the file'}: ${issue.message}`)
   const file = value as PresetsFile
-  // A variable may contain a key, and everybody can read the ids of models.
+  // `${NAME}` in an id would publish the variable's value, perhaps a key, because clients can list the ids of models.
   if (JSON.stringify(Object.values(file.presets).map(({ models }) => models)).includes('${'))
     throw new Error(`${path} is no data file of presets: a model names a variable`)
   return file

@@ -72,7 +72,7 @@ const noSuchModel = 'triwire-doctor-no-such-model'
 
 type RefusalProbe = { status: number; model?: string; key?: string; isBroken?: boolean }
 
-/** Probes of errors, which run once on each wire. Probes with an invalid key come last, as they are throttled. */
+/** Probes of errors, which run once on each wire. The wrong key is last, because many wrong keys block this address. */
 const refusalProbes: Readonly<Record<string, RefusalProbe>> = {
   'unknown model': { status: 404, model: noSuchModel },
   'malformed body': { status: 400, isBroken: true },

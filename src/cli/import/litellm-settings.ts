@@ -16,7 +16,7 @@ export type LitellmOptions = {
    * operator's own server.
    */
   isUnpricedFree?: boolean
-  /** Why a model without a price is left out. Default: the reason in the words of LiteLLM's file. */
+  /** The reported reason for leaving out a model without a price. Default: a text that names LiteLLM's settings. */
   unpriced?: string
   /** A note for each model whose price comes from a preset or from `listed`. Default: none. */
   lookedUpNote?: string

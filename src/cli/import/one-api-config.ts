@@ -14,8 +14,8 @@ import type { OneApiRow, OneApiTables } from './one-api-tables.ts'
 export type OneApiDialect = 'one-api' | 'new-api'
 
 /**
- * A kind of channel. `provider` is LiteLLM's name. `version` is for addresses without a version. `base` is the default
- * address.
+ * A kind of channel. `provider` is LiteLLM's name. `version`, such as `/v1`, is appended to an address that has no
+ * version. `base` is the default address.
  */
 type ChannelKind = readonly [provider: string, version?: string, base?: string]
 
@@ -125,7 +125,7 @@ function keysOf({ key }: OneApiRow): string[] {
   return keys.length > 0 ? keys : ['']
 }
 
-/** Returns the address of a channel with the API version, which one-api and new-api add themselves. */
+/** Returns the address of a channel with the API version, which the stored address lacks if one-api appends it. */
 function addressOf({ base_url: written, other }: OneApiRow, [provider, version = '', usual]: ChannelKind): object {
   const base = (textOf(written) || usual || '').replace(/\/+$/, '')
   if (provider === 'azure') return { ...(base && { api_base: base }), ...(textOf(other) && { api_version: other }) }
@@ -135,7 +135,8 @@ function addressOf({ base_url: written, other }: OneApiRow, [provider, version =
 
 /**
  * Computes prices from ratios in the options. A ratio of 1 is $0.002 for 1,000 tokens (relay/billing/ratio/model.go).
- * The options lack the ratios that are built into one-api. A model without both ratios gets the price of our presets.
+ * The options lack the ratios that are built into one-api. If one of a model's two ratios is missing, the price comes
+ * from a preset or from `--prices`.
  */
 function ratiosOf(options: readonly OneApiRow[]): (model: string) => object {
   const of = (key: string) => parseObject(textOf(optionOf(options, key))) ?? {}

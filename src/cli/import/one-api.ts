@@ -46,7 +46,7 @@ const unpriced =
 const lookedUpNote =
   'the options lack its ModelRatio or CompletionRatio, so its price is that of a preset or of --prices.'
 
-/** Reports the models of channels. Other settings exist only in our temporary `model_list`, and are left out. */
+/** Reports only the models of channels. Other settings are of our temporary `model_list`, which no operator wrote. */
 function channelsOf(
   settings: readonly ImportedSetting[],
   channelOf: readonly string[],

@@ -141,7 +141,7 @@ function write(file: string, text: string): void {
   }
 }
 
-/** Values that pass the checks of settings. They replace unset variables, which perhaps only the server has. */
+/** Valid values of settings. They replace variables that are unset here, because perhaps only the server has them. */
 const standIns = {
   base_url: 'https://unset.example',
   region: 'us-east-1',

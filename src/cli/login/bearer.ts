@@ -8,7 +8,7 @@ import { tryLock } from './lock.ts'
 const dueMs = 300_000
 /** The time limit of a refresh with all its waits, in ms. Codex ends a command after 5 s. */
 const refreshMs = 4_500
-/** A refresh begins only if this many ms are left. If it began later and timed out, the new tokens could be lost. */
+/** A refresh begins only if this much of `refreshMs` is left. If it timed out, the new tokens could be lost. */
 const attemptMsMin = 1_000
 /** The longest wait for another process's refresh while the old token is still valid, in ms. */
 const waitMs = 1_500

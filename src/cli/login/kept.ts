@@ -92,7 +92,7 @@ export function isGood({ expires_ms }: KeptTokens, nowMs = Date.now()): boolean 
   return expires_ms > nowMs
 }
 
-/** Whether nobody can get a token any more without a new sign-in. */
+/** Whether a sign-in is over, so that the person must sign in again to get a token. */
 export function isOver({ tokens }: KeptSignIn): boolean {
   return tokens === undefined || (tokens.refresh_token === undefined && !isGood(tokens))
 }
@@ -135,7 +135,7 @@ function listKept(folder = signInFolder()): KeptSignIn[] {
  * Returns the gateway for a command: the named gateway, or else the only gateway with a sign-in. Undefined if there is
  * no sign-in.
  * @throws SignInFault if there are several sign-ins, because a token must not go to a gateway that nobody named. A
- *   sign-in that has ended counts too: its agent may still run `triwire token`, and must not get another's token.
+ *   sign-in that has ended counts too: its agent may still run `triwire token`. It must not get the other one's token.
  */
 export function findUrl(named: string | undefined): string | undefined {
   if (named !== undefined) return readGatewayUrl(named)

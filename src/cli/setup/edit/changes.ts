@@ -12,8 +12,8 @@ export type ValueChange = { place: ValuePath; value: unknown }
 
 type Wishes = {
   /**
-   * The key that identifies the entries of a list, by the path of the list (`a.b`). Other lists are replaced as a
-   * whole.
+   * For each list, by its path (`a.b`): the key that identifies the entries of the list. A list without such a key is
+   * replaced as a whole.
    */
   lists?: Readonly<Record<string, string>>
   /** Paths of values to remove. A path at which `ours` has a value is not removed. */
