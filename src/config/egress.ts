@@ -83,8 +83,9 @@ export function showProxy({ url }: EgressProxy): string {
 }
 
 /**
- * Whether an error response is the proxy's own, and not the upstream's (N-F4). A proxy adds itself to `via` of
- * responses that it forwards (RFC 9110 §7.6.3). The proxy's own responses are HTML, while models send JSON.
+ * Whether an error response is the proxy's own, and not the upstream's (N-F4). A proxy adds itself to the header `via`
+ * of responses that it forwards (RFC 9110 §7.6.3), whose `server` is the upstream's. In its own responses both headers
+ * name the proxy. Other responses of a proxy have no `via`, and are HTML, while models send JSON.
  * @param header returns a header by its lower-case name
  */
 export function isProxysAnswer(status: number, header: (name: string) => unknown): boolean {

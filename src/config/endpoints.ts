@@ -45,7 +45,7 @@ function versionOf(path: string): string {
   return path.slice(0, path.indexOf('/', 1))
 }
 
-/** Whether a base path has no version (such as `/v1` or `/v1beta`), and this wire does not add a version to it. */
+/** Whether requests go to a path without a version such as `/v1`: the base path has none, and the wire adds none. */
 export function isTakenAsItStands(wire: ModelWire, path: string): boolean {
   const { keepsVersion } = wirePlaces[wire]
   return !keepsVersion && path !== '' && !/\/v\d/.test(path)

@@ -248,7 +248,7 @@ function standInFor(
 }
 
 /**
- * Reports settings that are missing with a shared database. Without such a database, the store's folder provides them
+ * Reports missing settings that only a shared database requires. For a store in a file, they follow from its folder
  * (rulings T7, X13).
  */
 function reportMissing(file: ConfigFile, report: (path: readonly PropertyKey[], message: string) => void): void {

@@ -217,7 +217,7 @@ function checkRow(
 
 const kinds = ['cache_read', 'cache_write', 'cache_write_1h', 'cache_write_12h'] as const
 
-/** Reports missing prices: in steps, and in bands, tiers and geographies with own prices instead of a factor. */
+/** Reports prices that are missing in a step, or in a band, tier or geography that lists prices instead of a factor. */
 function checkWritten(row: PriceRowEntry, report: ReportMistake): void {
   const { bands = [], tiers = {}, geos = {} } = row
   checkSteps(row, [], report)
@@ -234,7 +234,7 @@ function checkWritten(row: PriceRowEntry, report: ReportMistake): void {
     for (const [name, written] of Object.entries(map)) if (typeof written !== 'bigint') check(written, [key, name])
 }
 
-/** Reports steps that are not in rising order, or that lack a kind of price that the prices around them have. */
+/** Reports steps that are not in rising order, or that lack a kind of price which `base` has. */
 function checkSteps({ steps = [], ...base }: WrittenRates, path: PropertyKey[], report: ReportMistake): void {
   for (const [place, step] of steps.entries()) {
     const at = [...path, 'steps', place]

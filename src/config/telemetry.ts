@@ -98,7 +98,7 @@ function withPath(base: string, signal: Signal): string {
   return `${base.replace(/\/+$/, '')}/v1/${signal}`
 }
 
-/** Reads pairs such as `a=b,c=d`, which are percent-encoded. */
+/** Reads percent-encoded pairs such as `a=b,c=d`. */
 function readPairs(text = ''): [key: string, value: string][] {
   return text.split(',').flatMap((pair): [string, string][] => {
     const at = pair.indexOf('=')

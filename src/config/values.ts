@@ -67,9 +67,9 @@ export function isLoopback({ host }: Address): boolean {
 }
 
 /**
- * Returns the second address of an admin listener without TLS, on loopback. Only there the listener serves everything.
- * If the port is taken, the server does not start, because commands would send tokens to another program. Workers use
- * later ports.
+ * An admin listener without TLS that other machines reach serves everything only at a second address, on loopback.
+ * Returns that address. If its port is taken, the server does not start, because commands would send tokens to another
+ * program. Workers use later ports.
  */
 export function addressBeside({ port }: Address): Address {
   return { host: '127.0.0.1', port: port + 1 }

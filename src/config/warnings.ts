@@ -261,7 +261,7 @@ function warnOfCalendars(file: ConfigFile): ConfigWarning[] {
   })
 }
 
-/** Warns if the date `pinned` is in the future, as clients sort models by it. Time zones make tomorrow valid. */
+/** Warns if `pinned`, by which clients sort models, is after tomorrow. In other time zones tomorrow has begun. */
 function warnOfDay({ catalog }: ConfigFile): ConfigWarning[] {
   if (!catalog || Date.parse(catalog.pinned) <= Date.now() + dayMs) return []
   return [{ path: ['catalog', 'pinned'], message: 'is a day to come: write the day on which the list was made' }]
@@ -311,8 +311,8 @@ function warnOfRowWrites(
 }
 
 /**
- * Prices of cache writes with a long lifetime. A model that has the price named in `beside` should also have the one
- * named in `kind`.
+ * Prices of writes to a long-lived cache. If a model has the price that `beside` names, it should also have the price
+ * that `kind` names.
  */
 const longWrites = [
   { kind: 'cache_write_1h', beside: 'input', time: 'an hour', costs: 'twice the input' },
