@@ -129,8 +129,8 @@ function tierWordOf(tier: Tier, word: string): string {
 
 /**
  * Translates the tier that a client of another wire asks for. The tier is sent only if the model has a price for it now
- * (ruling C7). If the client asks for the base price, the provider's default tier could be another tier. So the
- * client's word is sent if both wires have the same field and the model has prices of tiers.
+ * (ruling C7). A word for the base price is sent too, if both wires have the same field and the model has prices of
+ * tiers. Without the word, the provider could use another tier by default.
  * @returns the words to send, by their field; undefined if nothing is sent
  */
 export function spellTier(

@@ -11,8 +11,8 @@ export type Preset = {
   /** The provider's address, and the variable that holds its key. */
   upstream: PresetUpstream
   /**
-   * Set for a cloud that sells models of other companies. If an imported file of another gateway has a model name
-   * without a provider, the name never selects this preset.
+   * Set for a cloud that sells models of other companies. A model name without a provider, in an imported file of
+   * another gateway, never selects such a preset.
    */
   ofCloud?: true
   /**

@@ -283,9 +283,9 @@ const gemini: ProfileSetting = {
   maxField: 'max_tokens',
   reasoning: effort,
   hiddenReasoning: 'unless_off',
-  // An unknown name in the body gets a 400.
-  // `seed`: Vali-98/ChatterUI#227; `metadata`: ed-donner/agents#45; `prompt_cache_key`: leookun/cursor-byok#112;
-  // `reasoning` and `top_k`: MinLL/SkyrimNet-GamePlugin#77. The last four names of this list are names of OpenAI too.
+  // An unknown name in the body gets a 400, as reported in Vali-98/ChatterUI#227 (`seed`), ed-donner/agents#45
+  // (`metadata`), leookun/cursor-byok#112 (`prompt_cache_key`), MinLL/SkyrimNet-GamePlugin#77 (`reasoning`, `top_k`).
+  // The last four names are in no report; they are fields that only OpenAI has.
   drops: new Set(
     `logit_bias user store service_tier parallel_tool_calls frequency_penalty seed metadata prompt_cache_key reasoning
      top_k prompt_cache_retention prediction safety_identifier verbosity`.split(/\s+/),
@@ -363,7 +363,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
   },
   xai: {
     chat: {
-      // The names of the vendor's models show which of them reason. Most of them show none of their reasoning.
+      // Only the models' names show which of them reason, and no code reads names. Most show none of their reasoning.
       hiddenReasoning: 'unless_off',
       reasoningField: 'reasoning_content',
       // The vendor's reasoning models refuse these fields, and `stop`.

@@ -81,8 +81,8 @@ type FieldName = { folded: string; row: string | undefined }
 /** Names that were read before. Clients send the same dozen names, and matching the patterns takes 0.3 µs. */
 const known = new Map<string, FieldName>()
 /**
- * The most names that are remembered, and the longest name that is matched with patterns, in characters. Clients can
- * invent names.
+ * The most names that are remembered, and the longest name that is matched with patterns, in characters. Both are
+ * limited because clients can invent names.
  */
 const knownMax = 1_000
 export const nameCharactersMax = 128
