@@ -86,7 +86,7 @@ export function linesOf(headers: ApiAnswer['headers']): string {
 
 /**
  * Limits of an answer, in ms. `lingerMs` is the time to read the rest of a request. If the client reads nothing for
- * `stallMs`, the answer is cut. The time of waiting for a report or a model does not count.
+ * `stallMs`, the answer is cut. Time in which the client itself waits, for a report or a model, does not count.
  */
 export const answerLimits = { lingerMs: 5_000, stallMs: 120_000 }
 

@@ -2,9 +2,9 @@ import { isIP } from 'node:net'
 import type { HttpExchange } from '../http/http-exchange.ts'
 
 /*
- * Protects against requests that a page of another site makes a browser send. Tokens do not prevent such requests. The
- * page may post a form to this listener, and the browser adds the user's cookies. Or the name of the other site may
- * resolve to this address.
+ * Protects against requests that a page of another site makes a browser send. The page may post a form to this
+ * listener, and the browser adds the user's cookie. Or the name of the other site may resolve to this address, so that
+ * the browser lets the page read our answers.
  */
 
 /** The facts about a listener that the configuration gives. */

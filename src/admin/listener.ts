@@ -37,8 +37,8 @@ type AdminParts = {
   /** Undefined: the listener speaks plain HTTP. */
   tls?: TlsPair | undefined
   /**
-   * Set if other machines can reach this listener without TLS. The listener then answers only health checks. Returns
-   * the loopback address at which all paths are served.
+   * Set if other machines can reach this listener without TLS. The listener then serves only health checks and metrics.
+   * Returns the loopback address at which all paths are served.
    */
   besideOf?: (() => string) | undefined
   /** The path below which people reach the listener, such as `/triwire`. */
