@@ -67,8 +67,8 @@ type TidySources = {
  */
 export function tidyWhenIdle({ readRss, readBusy, collect, every }: TidySources = ofThisProcess()): () => void {
   /**
-   * For each row of `worthwhile`: the least memory in use since the last collection for that row. A collection for one
-   * row is also a collection for the rows before it.
+   * For each row of `worthwhile`: the least memory in use since the last collection that counts for the row. A
+   * collection counts for the row that caused it, and for the rows before.
    */
   const floors = worthwhile.map(() => Number.POSITIVE_INFINITY)
   let looks = 0

@@ -71,8 +71,8 @@ export function promptOf({ contextWindow, outputTokensMax = 0 }: Figures): numbe
  * The header that names the conversation (spec 4.1). Without a name, a model of the messages wire is not asked to cache
  * (ruling T5). A long conversation then costs three times as much.
  *
- * An agent that sends no name gets one name for each user, because the text decides what is cached. With one name for
- * all users, all requests would go to the same upstream account.
+ * An agent that cannot name its conversations gets one name for each user. That suffices, because a provider finds its
+ * cache by the text of a request. With one name for all users, all requests would go to the same upstream account.
  */
 export function sessionHeader(program: string, { session }: Access): { 'x-session-id': string } {
   return { 'x-session-id': `${program}-${session}` }

@@ -76,7 +76,7 @@ export async function denyProgram(parts: ApprovalParts, request: AdminRequest, p
   await books.decideGrant(purpose.grantId, 'denied')
 }
 
-/** Asks a person who has signed in at the provider for approval. The grant stores the sealed identity of the person. */
+/** Asks a person who has signed in for approval. The program's request (the grant) keeps their identity, sealed. */
 export async function askPerson(
   parts: ApprovalParts,
   request: AdminRequest,
