@@ -84,8 +84,8 @@ export class Attempts {
   }
 
   /**
-   * Handles the failure of the newest attempt. Another attempt follows if the client has seen nothing.
-   * @returns the failure to report if none follows.
+   * Handles the failure of the newest attempt. If the client has seen nothing, another attempt may follow.
+   * @returns the failure to report if none follows
    * @throws GatewayError if the request fits no target
    */
   failed(failure: Failure, isSeen: boolean): Failed | undefined {

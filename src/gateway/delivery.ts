@@ -163,8 +163,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   }
 
   /**
-   * Handles a failed attempt. Another attempt follows if the client has seen nothing. Otherwise the client gets an
-   * error (ruling U1).
+   * Handles a failed attempt. If the client has seen nothing, another attempt may follow. If none follows, the client
+   * gets an error (ruling U1).
    */
   #takeFailure(failure: Failure): void {
     const isSeen = this.#state !== 'held' || this.#readingOn !== undefined

@@ -93,7 +93,7 @@ async function walk(
   }
 }
 
-/** A digest that no key has. */
+/** A digest that no key has. To look it up loads new keys and accounts, as for any unknown key. */
 const noDigest = 'no key'
 
 /**
@@ -111,9 +111,9 @@ export async function play(
 ): Promise<void> {
   const { directory } = gateway
   if (keyDigest !== undefined) return infer(gateway, call, record, await welcomeDigest(gateway, record, keyDigest))
-  // A new account may not be in memory yet. Looking up any key loads what is new.
+  // A new account may not be in memory yet.
   if (!directory.findKnownAccount(account.id)) await directory.findKey(noDigest)
-  // This is the account object that all requests of the account share.
+  // The directory's object of the account is used if possible, because later changes of the account are made in it.
   const payer = keyless(directory.findKnownAccount(account.id) ?? account)
   noteAccount(gateway, record, payer)
   return infer(gateway, call, record, payer)
@@ -182,8 +182,8 @@ export type ReadRequest = {
 }
 
 /**
- * Checks a body in the order of ruling R1 and makes the request for the model. No check needs to know the account's credit.
- * Sends nothing and waits for nothing.
+ * Checks a body in the order of ruling R1, and makes the request for the model. No check depends on the account's
+ * credit. This function sends nothing and waits for nothing.
  * @throws GatewayError 400, 404
  */
 export function readRequest(reading: ReadRequestParts, bytes: Buffer): ReadRequest {

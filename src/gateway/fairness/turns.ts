@@ -54,7 +54,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts) {
   return { take }
 
   /**
-   * Resolves when it is this request's turn, at once if nothing else waits.
+   * Resolves when it is this request's turn, which is at once if no other request waits and the limits allow it.
    * @param bytes the size of its body
    * @throws GatewayError 429 after a wait of `patienceMs`; only accounts with the largest recent use wait so long
    */
@@ -92,7 +92,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts) {
     if (bytes > heavyBytes) heavyStartMs = nowMs
   }
 
-  /** Notes that the heavy request of this turn has ended, if there was one. Each request is handled in one piece. */
+  /** Notes that the heavy request of this turn, if any, has begun fully. The next callback runs only after that. */
   function endHeavy(nowMs: number): void {
     if (heavyStartMs === undefined) return
     heavyFromMs = nowMs + Math.min(nowMs - heavyStartMs, restMaxMs)
