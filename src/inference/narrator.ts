@@ -50,7 +50,7 @@ export class Narrator {
     return this.#isOver
   }
 
-  /** Whether the answer so far has a block other than reasoning. */
+  /** Whether the answer so far has content besides reasoning: a call, a text that is not empty, or media. */
   get hasSaid(): boolean {
     return this.#isSaid
   }

@@ -158,7 +158,7 @@ export type UsageEvidence = {
   report: UsageReport
   /** True if the model reported the end of the answer. Then its report is final. */
   isComplete: boolean
-  /** Returns our estimate. Called only if the model reported no plausible count. */
+  /** Estimates the input tokens. Called only if the model reported no believable count of them. */
   estimateInput: () => number
   /**
    * Estimates all output produced so far, including reasoning and hidden text.

@@ -48,7 +48,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   /** Whether the last block of text or of the reasoning field that stopped was cut. */
   #wasCut = false
   /**
-   * Whether text that only a closing tag marks as reasoning came before the reasoning field. The text and the field may
+   * Whether the opening tag of the thought in the text is missing or came late. The text and the reasoning field may
    * then repeat each other.
    */
   #isImplied = false
