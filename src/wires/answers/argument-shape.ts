@@ -53,8 +53,8 @@ export function createArgumentShape() {
   }
 
   /**
-   * Call this at the end. If the upstream began to send the arguments a second time and did not finish, returns what it
-   * sent again; otherwise ''. This text makes the arguments invalid (ruling Y5).
+   * Call this at the end. Returns the incomplete repetition, if the upstream began to send the arguments a second time
+   * and did not finish; otherwise ''. The repetition makes the arguments invalid (ruling Y5).
    */
   function rest(): string {
     const text = taken.slice(0, repeated)

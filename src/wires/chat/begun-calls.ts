@@ -15,7 +15,7 @@ export type BegunCall = {
    * they are an empty object, which may be only a placeholder.
    */
   first: string
-  /** `shape` has the arguments of parsed chunks. `raw` has the arguments of the unparsed chunks after them, as written. */
+  /** `shape` has the arguments of parsed chunks. `raw` has those of the unparsed chunks after them, as written. */
   shape: ArgumentShape
   raw: string
   /** Whether the next arguments must be checked, because they may repeat all arguments of the call. */
@@ -27,8 +27,8 @@ const keptMax = 4 * 1_048_576
 
 /**
  * The tool calls of a chat stream, by choice and number. Some servers send the arguments of a call again (ruling Y4).
- * Arguments count as a repetition if the earlier arguments of the call are complete, or if they equal the arguments in
- * the call's first chunk.
+ * A chunk's arguments are a repetition if they equal the arguments in the call's first chunk. They are one too if they
+ * repeat arguments that are complete already.
  */
 export class BegunCalls {
   readonly #calls = new Map<string, BegunCall>()

@@ -34,9 +34,9 @@ import {
 } from './usage.ts'
 
 /**
- * A chat model's stream for a chat client. The bytes stay unchanged, except for the model and the id if they must not
- * be shown (ruling P2). If the upstream sends no usage chunk, the gateway adds one. The usage chunk and `[DONE]` wait
- * for the bill.
+ * A chat model's stream for a chat client. The bytes stay unchanged, except for members that must not be shown (rulings
+ * P2, P9) and members that SDKs need (ruling Y3). If the upstream sends no usage chunk, the gateway adds one. The usage
+ * chunk and `[DONE]` wait for the bill.
  *
  * Most chunks of a stream differ only in a few values. Their other bytes are learned from a parsed chunk, so that later
  * chunks need no parse.
@@ -209,8 +209,8 @@ export class ChatNativeStream extends NativeStream {
   }
 
   /**
-   * Handles a chunk that must be parsed. These are the first chunks, and chunks with a finish reason, counters or an
-   * error.
+   * Handles a chunk that is parsed, because it fits no mould (template). Examples are the first chunks, and chunks with
+   * a finish reason or an error.
    */
   #takeChunk(frame: RawFrame, data: string, isOwn = true): string {
     const patch = this.parse(data)

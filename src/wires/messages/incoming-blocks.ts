@@ -107,8 +107,8 @@ export class IncomingBlocks {
   }
 
   /**
-   * Notes a block that is not translated: as an unreadable call, as media, or as an unreadable part. Other blocks that
-   * match `providerWork` are ignored.
+   * Notes a block that is not translated: as an unreadable call, as media, or else as an unreadable part. A block about
+   * the provider's own work (see `providerWork`) does not count as an unreadable part.
    */
   #noteUnknown(block: JsonObject) {
     const type = stringOf(block['type']) ?? ''

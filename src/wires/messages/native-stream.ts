@@ -16,9 +16,10 @@ import { calledBy, missingInMessage, zeroUsage } from './native-json.ts'
 import { decodeStartUsage, decodeUsage, encodeUsage, plainUsage } from './usage.ts'
 
 /**
- * A messages model's stream for a messages client. The bytes stay unchanged, except for the head (model, id, counters)
- * and the counters of `message_delta` (ruling P2). The last `message_delta` and `message_stop` wait for the bill
- * (ruling P10).
+ * A messages model's stream for a messages client. The head (model, id, counters) and the counters of `message_delta`
+ * are edited (ruling P2). Members that reveal the host are removed (ruling P9), and blocks that SDKs could not read are
+ * corrected (see `BlockOrder`). Other bytes stay unchanged. The last `message_delta` and `message_stop` wait for the
+ * bill (ruling P10).
  */
 export class MessagesNativeStream extends NativeStream {
   protected readonly forms = messageForms

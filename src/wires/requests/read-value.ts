@@ -30,8 +30,8 @@ export class Body {
   }
 
   /**
-   * Returns the source text of a value. The source of a value whose key has an escape was not kept. Such a value is
-   * serialized again.
+   * Returns the source text of a value. If the value's key is written with an escape, the source was not kept, and the
+   * value is serialized again.
    */
   raw(value: unknown): RawJson {
     const range = this.#rangeOf(value)

@@ -27,8 +27,8 @@ export function isFilledStart(name: string, frame: string): boolean {
 }
 
 /**
- * Returns empty values for the content of an event that begins an item or a part. Later events send all content again.
- * Clients would discard the first content or read it twice, and the vendor's SDK would throw.
+ * Returns empty values for the content of an event that begins an item or a part, because later events send all content
+ * again. If the start event kept it, clients would discard it or read it twice, and the vendor's SDK would throw.
  * @returns the path of the item or part, and its members to replace
  */
 function emptiedStart(event: JsonObject): { path: string[]; members: Map<string, string> } {
@@ -51,8 +51,8 @@ type UnsaidContent = {
 
 /**
  * The content removed from start events (ruling Y3). Deltas of the same item repeat this content or continue it.
- * Content that the first delta continues is put before that delta. If no delta and no end event of the item contains
- * the content, clients lose it.
+ * Content that the first delta continues is put before that delta. If no later event repeats the content and the last
+ * event has no items, the answer fails, because clients would lose the content.
  */
 export class UnsaidContents {
   #contents: UnsaidContent[] = []

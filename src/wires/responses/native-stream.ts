@@ -59,9 +59,9 @@ const quiet = new Set([
 ])
 
 /**
- * A responses model's stream for a responses client. The client gets every event as the provider sends it (spec 4.4).
- * Only the response object of the first and the last event is edited (model, id, `store`). The last event waits for the
- * bill.
+ * A responses model's stream for a responses client. The client gets every event of the provider (spec 4.4). In the
+ * first and the last event, the response object is edited (model, id, `store`). Events that SDKs could not read are
+ * corrected (rulings Y3, Y5). The last event waits for the bill.
  */
 export class ResponsesNativeStream extends NativeStream {
   protected readonly forms = responseForms
