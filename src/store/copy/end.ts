@@ -84,7 +84,7 @@ export type HeldSource = {
   /** A sentence about spooled debits that were posted to the store; undefined if there were none. */
   readonly spooled: string | undefined
   /**
-   * Chooses the last moment of the source, and returns it in Unix milliseconds. The head (a digest of the ledger)
+   * Chooses the last moment of the source, and returns it in Unix milliseconds. The head (a digest of all entries)
    * covers all entries up to this moment. All later entries get a later time (ruling C15).
    */
   fixMoment(): Promise<number>

@@ -181,7 +181,8 @@ export function readSpool(path: string): Spooled {
 /**
  * Removes a spool after its debits were posted. If a line could not be read or posted, a copy is kept for a person.
  * @param isWhole whether every line could be read and posted
- * @param isHeld true if some debits cannot be posted yet. Then the spool stays. To post its debits again does no harm
+ * @param isHeld true if some debits cannot be posted yet. Then the spool stays, because posting its debits again does
+ *   no harm
  * @returns the path of the kept copy, if there is one
  */
 export function retireSpool(path: string, isWhole: boolean, isHeld = false): string | undefined {

@@ -39,12 +39,14 @@ const patienceMs = 2_000
 /** The most accounts in one call. They are locked until the call ends, so large calls make other replicas wait. */
 const accountsMax = 16
 
-/** The most accounts, keys and people in one call of `tell`. The call has the same time limit as other calls. */
+/**
+ * The most accounts, keys and people in one call of `tell`, so that the call ends within the time limit of all calls.
+ */
 const toldMax = 2_000
 
 /**
- * Changed figures of an account are sent to the database together with a request for a share of its credit. If no such
- * request comes within this time, in ms, they are sent alone.
+ * Changed figures of an account are sent to the database with the account's next ask (the question whether a request
+ * may run). If none comes within this time, in ms, they are sent alone.
  */
 const idleMs = 2_000
 
@@ -66,8 +68,10 @@ const pauseMaxMs = 100
  * - Each of a few lanes (two by default) has at most one call to the database under way.
  * - A call carries all asks that arrived since the previous call. A failed call is repeated until its asks expire.
  * - An account is in only one call at a time, because its figures must arrive in order.
- * - Every ask writes the figures of this replica, which are its holds and places (admit.ts).
- * - `tell` and `admit` never run at the same time. So the figures of `tell` include every grant of `admit`.
+ * - Every ask writes the figures of this replica, which are its holds (reserved credit) and its places in rate windows
+ *   (admit.ts).
+ * - `tell` and `admit` never run at the same time. So the figures of `tell` include all holds and places that `admit`
+ *   has granted.
  */
 export class AdmissionDesk {
   readonly #options: Required<Omit<DeskOptions, 'onTrouble'>> & Pick<DeskOptions, 'onTrouble'>
@@ -99,7 +103,10 @@ export class AdmissionDesk {
   #admittedMs = Number.NEGATIVE_INFINITY
   /** Whether an ask expired, and the database answered no call of this thread between its arrival and its expiry. */
   #isUnheard = false
-  /** The accounts of admission requests that expired while this desk got no answer. A table may be locked then. */
+  /**
+   * The accounts of asks that expired while the database answered no call of this desk. With more than one such
+   * account, a whole table may be locked.
+   */
   readonly #refused = new Set<string>()
   /** The database's time when it last answered, and our clock at that moment. They show which rate windows are over. */
   #heard = { databaseMs: 0, clockMs: 0 }
@@ -162,7 +169,7 @@ export class AdmissionDesk {
     return this.#isUnheard || this.#refused.size > 1
   }
 
-  /** Ends the desk. All questions that still wait get the verdict `silent`. */
+  /** Ends the desk. All asks that still wait get the verdict `silent`. */
   close(): void {
     this.#isClosed = true
     clearInterval(this.#timer)

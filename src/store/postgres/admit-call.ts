@@ -21,7 +21,7 @@ type AdmitCall = {
 
 /**
  * Prepares a call of the database function `admit`.
- * @param accounts the accounts that the call concerns. Their expired questions must have been removed
+ * @param accounts the accounts that the call concerns. The caller has removed their expired asks
  */
 export function callOf(replica: number, leaseMs: number, turn: number, accounts: readonly AccountShares[]): AdmitCall {
   const scopes = accounts.flatMap(scopesOf).sort((a, b) => (a.share.scope < b.share.scope ? -1 : 1))

@@ -152,10 +152,7 @@ export type Desk = ThreadPart & {
   close?(): Promise<void>
 }
 
-/**
- * The pause between two checks of a clock in doubt, in ms. A server that has just reached the database makes these
- * checks and waits for the clock.
- */
+/** A server that has just reached the database checks a clock in doubt again after each pause of this length, in ms. */
 const clockLookMs = 1_000
 
 /**
@@ -178,8 +175,8 @@ export class ClockDesk implements Desk {
   async onBeat(session: Transaction): Promise<void> {
     const nowMs = await run(session, readNowMs(dialect))
     if (!this.watch.isDue(nowMs)) return
-    // The confirmations of the clock are in the audit trail. The trail is read only if the clock seems wrong, because a
-    // lock of the trail would keep the server waiting.
+    // The confirmations of the clock are in the audit trail. The trail is read only if the clock seems wrong, because
+    // the read would wait for a lock on the trail.
     const isWithConfirmed = !this.watch.believes(nowMs)
     const askedMs = Date.now()
     const facts = await run(session, readClock(dialect, isWithConfirmed))

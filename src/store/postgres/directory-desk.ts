@@ -37,7 +37,10 @@ export class DirectoryDesk implements Desk {
   /** All changes up to this revision were reported. Undefined if no change was reported yet. */
   #revision: bigint | undefined
   #hasForeignKeys = false
-  /** How often all reported changes were forgotten (`#forget`). If that happens during a read, the read is outdated. */
+  /**
+   * The number of times that all reported changes were forgotten (`#forget`). A read during which it changes is
+   * outdated.
+   */
   #era = 0
   /** PostgreSQL's timeline of the server that reported the changes. A promoted standby has another timeline. */
   #timeline: unknown

@@ -8,8 +8,8 @@ const apartMinMs = 1
 const [durations, apartMaxMs] = [8, 7]
 
 /**
- * For this time, in ms, a call keeps the next call from starting, because a slow database may be the cause. After this
- * time the next call starts in any case, because the cause may be a slow network.
+ * The next call starts after the usual duration of a call, but at the latest after this time, in ms. So a slow database
+ * gets one call at a time. If only the network is slow, calls may overlap.
  */
 const aloneMs = 25
 
@@ -24,10 +24,10 @@ const [busyDelays, gatheredMin] = [15, 4]
 /** The weight of the newest call in the averages. */
 const newestShare = 0.1
 
-/** The share by which the remembered shortest duration moves towards the duration of a longer call. */
+/** After a longer call, the remembered shortest duration grows by this share of the difference. */
 const longerShare = 0.002
 
-/** The longest time between two calls that counts in the average, in ms. */
+/** A longer time between two calls counts in the average as this time, in ms. */
 const pauseMs = 1_000
 
 /**

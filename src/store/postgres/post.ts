@@ -160,7 +160,7 @@ export async function postCredits(
     ...{ id: newEntryId(), accountId },
     row: creditRow(amountNanos, reference, createdMs ?? nowMs, effectiveMs),
   }))
-  // A credit belongs to no key, so it counts towards no budget. Therefore the call gets no budget periods.
+  // Only debits and their reversals count in budgets. These credits are neither, so the call gets no budget periods.
   const { letters } = await postTo(transaction, entries, [], { text: '[]', clock: undefined })
   return letters === 'p'.repeat(credits.length)
 }

@@ -30,7 +30,8 @@ type LaneOptions = {
   windows: SpendWindows
   pace: Pace
   /**
-   * Called if a call did not get a lock in time. Until the promise resolves, the lane's connection is free for a query.
+   * Called if a call did not get a lock in time. The lane makes no further call until the promise resolves, so its
+   * connection is free for a query.
    */
   onConflict: (accountIds: ReadonlySet<string>) => Promise<void>
   /** Called with debits that must be tried again. */

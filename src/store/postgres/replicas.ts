@@ -19,7 +19,7 @@ const livingMs = 30_000
 /** How often a replica writes its heartbeat to the table that survives a crash of the database, in ms. */
 const seenMs = 20_000
 
-/** The most rows that one clean-up deletes from a table, so that it is quick even after an attack left many rows. */
+/** The most rows that one clean-up deletes from a table. So a clean-up is quick even after an attack left many rows. */
 export const sweptMax = 20_000
 
 /** How long a replica that has left stays in the table, in ms. */

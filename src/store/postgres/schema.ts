@@ -410,8 +410,8 @@ export const migrations: readonly PostgresMigration[] = [
   CREATE INDEX accounts_suspended ON triwire.accounts (created_ms, id) WHERE state = 'suspended';
 `,
   },
-  // Figures for reports by hours and days (src/accounts/usage), folded from the entries. Servers of the previous
-  // version fold quarter hours into their own tables.
+  // Figures for reports by hours and days (src/accounts/usage), summed from the entries. Servers of the previous
+  // version have their own tables, by quarter hours.
   {
     oldest: 1,
     sql: `

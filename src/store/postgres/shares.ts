@@ -116,7 +116,8 @@ export function countOf(share: Share, all: number, nowMs: number): WindowCount {
 }
 
 /**
- * Gives back a request's place in its rate window, because credit was refused (ruling R1). A later window is unchanged.
+ * Gives back a request's place in its rate window, because credit was refused (ruling R1). If a later window has begun,
+ * nothing changes.
  */
 export function giveBack(share: Share, takenInMs: number | undefined): void {
   if (share.taken > 0 && takenInMs !== 0 && share.windowMs === takenInMs) share.taken--

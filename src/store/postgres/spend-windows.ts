@@ -9,8 +9,8 @@ const strangeMax = 20
 
 /**
  * The current and the next days, weeks and months of budgets. They are sent to the database, which does not know our
- * calendar. The database chooses the periods of a posting's time. If its clock shows a time outside of them, the
- * periods of that time are added.
+ * calendar. When it posts an entry, it chooses the periods that contain the entry's time. If no period contains that
+ * time, `retry` adds the periods around it.
  */
 export class SpendWindows {
   /** The clock with which the database's clock is compared (ruling Y15); undefined if it is not compared. */

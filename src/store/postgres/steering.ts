@@ -7,7 +7,7 @@ import { isRefused } from './trouble.ts'
  */
 type Wish = { steering: 'disable' | 'enable'; sinceMs: number; isLate: boolean }
 
-/** The most commands of operators that are kept. If there are more, the oldest are dropped. */
+/** The most wishes of operators that are kept. If there are more, the oldest are dropped. */
 const wishesMax = 1_000
 
 /**
@@ -63,7 +63,7 @@ export class Steering {
     const agoMs = Math.floor(this.#clockMs() - sinceMs)
     if (steering === 'disable') return this.#board.disable(place, agoMs)
     // Enabling an upstream account also ends its cooldowns. If a write has failed before, the cooldowns stay, because
-    // they may have begun after the operator's command.
+    // they may have begun after the operator's wish.
     if (!isLate) await this.#board.lift(place)
     await this.#board.enable(place, agoMs)
   }

@@ -92,7 +92,9 @@ async function prepare(): Promise<void> {
   }
 }
 
-/** Checks the zone again. This server is registered now, so a command that changes the zone finds this server. */
+/**
+ * Checks the zone again. Other commands can no longer change it, because they find this server registered and refuse.
+ */
 async function settleZoneOnce(): Promise<void> {
   if (isZoneSettled) return
   await refuseOtherZone(lookUps, reporting.timeZone, shown)
@@ -101,7 +103,8 @@ async function settleZoneOnce(): Promise<void> {
 
 async function recoverOnce(): Promise<void> {
   if (isRecovered) return
-  // If a debit's account is already locked, the debit stays in its spool. If it is locked later, this call fails.
+  // If a debit's account is locked already, the debit stays in its spool. If the account is locked later, this call
+  // fails.
   const settings = { lock_timeout: `${patienceMs}` }
   const database = openDatabase({ url, max: 1, patienceMs, statementMs: schemaMs, purpose: 'recovery', settings })
   try {

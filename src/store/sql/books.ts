@@ -302,7 +302,10 @@ function rowOfAccount(account: AccountRow) {
   return { ...columnsOf(registers.accounts, account), ...accountBounds.values(account.bounds) }
 }
 
-/** Executes a write that a change has decided, in the transaction of the change. Credits are posted by each engine. */
+/**
+ * Executes a write that a change has decided, in the transaction of the change. Credits are posted elsewhere, by the
+ * code of each engine.
+ */
 export function* make(dialect: Dialect, write: Exclude<BookWrite, { kind: 'post_credit' }>): StoreStep<void> {
   switch (write.kind) {
     case 'insert_account':

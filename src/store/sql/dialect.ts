@@ -33,8 +33,9 @@ export type Dialect = {
   /** The most rows in one INSERT. */
   rowsMax: number
   /**
-   * Statements that take the lock of heads (proofs of all entries) until the transaction ends. While posts share the
-   * lock, no head is made. While one transaction has it alone, nothing is posted. Undefined in SQLite.
+   * Statements that take the lock of heads (digests of all entries) until the transaction ends. Posts take `shared`, so
+   * no head is made meanwhile. A transaction that makes a head takes `alone`, so nothing is posted meanwhile. Undefined
+   * in SQLite.
    */
   headLock?: { shared: string; alone: string }
   /** A SELECT of the servers that use the store now. Undefined in SQLite. */

@@ -8,7 +8,7 @@ import { rowsOf, type StoreStep } from './step.ts'
 const dayMs = 86_400_000
 
 /**
- * Those entries whose `column` is above `after`, up to and including `through`. They are read in the order of `column`.
+ * The entries whose `column` is above `after`, up to and including `through`. They are read in the order of `column`.
  */
 type Slice = { column: 'posted_ms' | 'seq'; after?: bigint | undefined; through?: bigint | undefined }
 
@@ -23,7 +23,8 @@ export function countedMs(schema: string): string {
 
 /**
  * Conditions for entries `e` whose time (`countedMs`) is at or after `from` and before `until`. The posting time is
- * compared too, because it has an index. An entry never counts later than it was posted.
+ * limited too, because it has an index. An entry counts when it was posted, or earlier if a correction names it. So
+ * only the end of the posting times (`last`) can be later than `until`.
  * @param from, until SQL expressions
  */
 export function countsWithin(schema: string, from: string | undefined, until: string | undefined): string[] {
@@ -162,8 +163,8 @@ export function* eachSlice(
 }
 
 /**
- * Returns the slice with all entries after a place. Without an account, slices are cut by time. Such a slice can repeat
- * entries with the time of the place. The caller skips these entries.
+ * Returns the slice with all entries after `place`, the last entry of the previous page. Without an account, slices are
+ * cut by time. Such a slice can begin with entries that the previous page had; the caller skips them.
  */
 function startAfter(column: Slice['column'], first: Direction, { postedMs, seq }: EntryPlace): Partial<Slice> {
   if (column === 'seq') return first === 'newest' ? { through: BigInt(seq - 1) } : { after: BigInt(seq) }
@@ -199,7 +200,10 @@ function groupColumns(
   }
 }
 
-/** A credit that reverses a debit has no tokens, because the tokens were used and still count. */
+/**
+ * The sums of a group. A credit that reverses a debit subtracts the request and the amount, but no tokens, because they
+ * were used.
+ */
 const sums = `
   sum(CASE WHEN e.kind = 'debit' THEN 1 WHEN e.usage_source IS NOT NULL THEN -1 ELSE 0 END) AS requests,
   ${sumInParts('billed', "CASE WHEN e.kind = 'debit' THEN e.amount WHEN e.usage_source IS NOT NULL THEN -e.amount ELSE 0 END")},

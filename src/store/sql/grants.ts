@@ -29,7 +29,7 @@ export function* sumGrant(dialect: Dialect, accountId: string): StoreStep<GrantB
 
 /**
  * Locks an account, and reads its grants and lapses. The lock of heads (digests of all entries) is taken before the
- * account's lock, as for each post.
+ * account's lock. Posts take the two in the same order, so no deadlock is possible.
  */
 export function* findGrants(
   dialect: Dialect,
@@ -92,7 +92,8 @@ function* sumReturns(dialect: Dialect, seq: number, returns: readonly Row[]): St
   let sum = 0n
   for (let at = 0; at < returns.length; at += debitsMax) {
     const ids = returns.slice(at, at + debitsMax).map(({ reference }) => readReturnReference(reference as string)!)
-    // Only debits after the grant count. So the returned debits are summed here, and not the credits that reverse them.
+    // A reversal counts only if its debit came after the grant. So the reversed debits are summed here, not the credits
+    // that reverse them.
     const row = yield* askOne(
       dialect,
       (put) => `SELECT CAST(sum(e.amount) AS bigint) AS sum FROM ${dialect.schema}.entries e

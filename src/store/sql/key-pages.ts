@@ -17,8 +17,8 @@ const foundMax = 3_000
 const glanceMax = 1_000
 
 /**
- * Like `glanceMax`, for the keys of suspended accounts, which are few. It is for PostgreSQL only, where 10,000 checks
- * take as long as a count of `foundMax` keys. In SQLite the count takes a tenth of that, so nothing is checked first.
+ * Like `glanceMax`, for a page of the keys of suspended accounts. Only PostgreSQL uses it, where 10,000 checks take as
+ * long as counting `foundMax` keys. SQLite counts ten times as fast, so it counts at once.
  */
 const glanceOfSuspendedMax = 10_000
 

@@ -46,8 +46,8 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
   }
 
   /**
-   * Whether a credit has reversed the debit of a request. A top-up of the first release may have the reference of this
-   * credit already (ruling C13). The credit then has the next free number in its reference.
+   * Whether the debit of a request was reversed by a credit. The credit's reference contains the request id. It also
+   * contains a number if top-ups of the first release have the references with lower numbers (ruling C13).
    */
   function* isReturned(requestId: string): StoreStep<boolean> {
     for (let number = 1; ; number++) {

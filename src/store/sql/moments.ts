@@ -10,16 +10,16 @@ export function* readMoved(dialect: Dialect): StoreStep<Moved | undefined> {
   return row && { to: row['to_store'] as string, movedMs: Number(row['moved_ms']) }
 }
 
-/** Checks the moment of the last head (a proof of all entries). @param place the ledger's name @returns findings */
+/** Checks the moment of the last head (a digest of all entries). @param place the ledger's name @returns findings */
 export function* checkMoment(dialect: Dialect, place: string): StoreStep<string[]> {
   const { moment, now } = yield* readMoment(dialect)
   return [...findWrongMoment(place, moment ?? undefined, Number(now))]
 }
 
 /**
- * Fixes the moment of a head (a proof of all entries), and returns it. Every later entry is dated after this moment
- * (ruling C15). If the newest entry is older than now, its time is the moment, because the clock may be wrong (ruling
- * Y15). The caller holds the lock that keeps posts out.
+ * Fixes the moment of a head (a digest of all entries), and returns it. Every later entry is dated after this moment
+ * (ruling C15). The moment is now, or the time of the newest entry if that is earlier, because the clock may be wrong
+ * (ruling Y15). The caller holds the lock that keeps posts out.
  */
 export function* fixMoment(dialect: Dialect): StoreStep<number> {
   const { now } = yield* readMoment(dialect)
@@ -34,9 +34,9 @@ export function* takeMoment(dialect: Dialect): StoreStep<number> {
 }
 
 /**
- * SQL: the posting time of the newest entry. If a correction names the entry with the highest time, this time is wrong,
- * and millions of other times may be wrong too. Then only the last entries of all accounts are compared. A last entry
- * that is a correction counts at its creation.
+ * SQL: the posting time of the newest entry. If a correction names the entry with the highest time, that time is wrong,
+ * and millions of others may be wrong too. Then only the last entry of each account is compared. If it is a correction,
+ * the time of its creation is used.
  */
 function selectNewest({ schema, ends }: Dialect): string {
   return `coalesce((SELECT e.posted_ms FROM (SELECT * FROM ${schema}.entries ORDER BY posted_ms DESC LIMIT 1) e WHERE NOT EXISTS (
@@ -45,18 +45,16 @@ function selectNewest({ schema, ends }: Dialect): string {
       FROM ${ends} a JOIN ${schema}.entries e ON e.account_id = a.account_id AND e.seq = a.seq))`
 }
 
-/**
- * Moves the moment of the last head (a proof of all entries) back to `ms`. A moment that is not later than `ms` stays.
- */
+/** Moves the moment of the last head (a digest of all entries) back to `ms`, if the moment is later than `ms`. */
 export function lowerMoment(dialect: Dialect, ms: number): StoreStep<void> {
   const { schema } = dialect
   return execute(dialect, (put) => `UPDATE ${schema}.head SET moment_ms = ${put(ms)} WHERE moment_ms > ${put(ms)}`)
 }
 
 /**
- * Closes a month that is over: it moves the last head (a proof of all entries) to the month's last moment. So all later
- * entries are dated after the month, even if a clock is set back. While the clock is in doubt, a later entry must prove
- * that the month is over. Otherwise all accounts could be dated ahead.
+ * Closes a month that is over: moves the last head (a digest of all entries) to the month's last moment. So all later
+ * entries are dated after the month, even if a clock is set back. While the clock is in doubt, the month is closed only
+ * if an entry has a later time. Otherwise a fast clock could date the entries of all accounts ahead.
  * @param untilMs the first moment after the month
  * @param expectedMs the time that the store's clock should show; see `isClockRight`
  * @returns whether the month is closed
@@ -76,7 +74,7 @@ export function* closeMonth(dialect: Dialect, untilMs: number, expectedMs?: numb
   return true
 }
 
-/** If the moment of the last head (a proof of all entries) is before `ms`, moves it to `ms`. @returns the moment */
+/** If the moment of the last head (a digest of all entries) is before `ms`, moves it to `ms`. @returns the moment */
 export function* raiseMoment(dialect: Dialect, ms: number): StoreStep<number> {
   const { moment } = yield* readMoment(dialect)
   if (moment !== null && moment >= BigInt(ms)) return Number(moment)

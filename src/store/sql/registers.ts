@@ -41,7 +41,7 @@ import { type Query, query } from './step.ts'
  * work on both databases.
  */
 
-/** Changes of the books that are written without a read of the store. The kinds listed here need a read first. */
+/** Changes of the books that are written without a read of the store. The kinds excluded here need a read first. */
 type PlainWrite = Exclude<
   BookWrite,
   {

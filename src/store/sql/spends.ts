@@ -47,7 +47,7 @@ export const leaseMs = 10_000
 
 /**
  * SQL: whether a server was seen in the last `ms`. A time up to `ms` in the future also counts. A time further ahead
- * does not count, because the clock was set back after it was written (SCA-13).
+ * was written before the clock was set back, so it does not count (SCA-13).
  * @param seen an expression in Unix milliseconds
  * @param nowMs an expression of the database's time, in Unix milliseconds
  */
@@ -207,14 +207,14 @@ export function* setSpend(
   const { text, values } = insert(dialect, 'spends', row)
   const sets = ['from_ms', 'until_ms', 'spent', 'warned', 'seq'].map((column) => `${column} = excluded.${column}`)
   yield* rowsOf({ text: `${text} ON CONFLICT (scope) DO UPDATE SET ${sets.join(', ')}`, values })
-  // If nothing is spent, no warning level is reached, so `rearm` is skipped. It reads all keys, and would make an
-  // import of many keys slow.
+  // `rearm` reads all keys, which would make an import of many keys slow. If nothing is spent, no warning level is
+  // reached, so it is skipped.
   if (spent > 0n) yield* rearm(dialect, scope)
 }
 
 /**
- * An older version counts only the spend of keys. So this function adds the debits of that version to the spend of
- * accounts with budgets. Called when a store is opened. Accounts that another session has locked are skipped.
+ * Adds debits of an older version of triwire to the spend of accounts with budgets. That version adds its debits only
+ * to the spend of keys. Called when a store is opened. Accounts that another session has locked are skipped.
  */
 export function* countMissed(dialect: Dialect): StoreStep<void> {
   const { schema, ends } = dialect

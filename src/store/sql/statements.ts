@@ -11,7 +11,7 @@ import { ask, askOne, inSnapshot, inTransaction, type Row, runAll, type StoreSte
 import { selectSummed } from './usage.ts'
 import { slices } from './words.ts'
 
-/** One statement reads at most this many accounts for a head. A head is a digest of all accounts. */
+/** The most accounts that one statement reads for a head (a digest of all entries). */
 const accountsMax = 1_000
 
 /** The most entries that one query sums, because PostgreSQL ends a query that takes too long. */
@@ -102,7 +102,7 @@ export function createStatements(dialect: Dialect) {
     }
   }
 
-  /** Makes a head (a digest of all chains) of a past moment, for `ledger verify --against`. */
+  /** Makes the head (a digest of all entries) of a past moment, for `ledger verify --against`. */
   function* makeHead(momentMs: number): StoreStep<string> {
     const away = findAway(yield* readArchives(dialect)).filter(({ untilMs }) => momentMs < untilMs)
     if (away.length > 0) throw monthsAway(away)
@@ -137,7 +137,10 @@ function createHeaders(dialect: Dialect) {
       inTransaction(keepHeader(accountId, month, header)),
   }
 
-  /** Reads the head (a proof of all entries) of a month's statements. All statements of a month have the same head. */
+  /**
+   * Reads the head (a digest of all entries) in the stored statements of a month. All statements of a month have the
+   * same head.
+   */
   function* findHead(month: string, timeZone: string): StoreStep<string | undefined> {
     const row = yield* askOne(
       dialect,
@@ -186,7 +189,8 @@ function createHeaders(dialect: Dialect) {
 type VersionedGroup = { version: string | null; group: ReturnType<typeof readGroup> }
 
 /**
- * Adds the sums of a row to the group with the same words and the same version of prices. A missing group is created.
+ * Adds the sums of a row to the group that has the same text fields and the same version of prices. A missing group is
+ * created.
  */
 function addGroup(groups: Map<string, VersionedGroup>, row: Row): void {
   const group = readGroup(row)

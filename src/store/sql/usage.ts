@@ -43,7 +43,7 @@ type Bucketing = {
 }
 
 /**
- * Returns SQL that joins the encoded counts of all rows. Between two counts it puts `countsBreak`.
+ * Returns SQL that joins the encoded counts of all rows, with `countsBreak` between them.
  * @param column the column with the counts
  */
 type JoinedCounts = (column: string) => string

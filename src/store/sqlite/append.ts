@@ -71,8 +71,8 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
   const move = db.prepare('UPDATE accounts SET seq = ?, balance = ? WHERE id = ?')
   const dataVersion = db.prepare('PRAGMA data_version')
   /**
-   * The state of the store after the last commit of this connection. Valid while `data_version` stays the same, which a
-   * commit of another connection changes. Undefined after a rollback.
+   * The state of the store after the last commit of this connection. Valid until a commit of another connection changes
+   * `data_version`. Undefined after a rollback.
    */
   let last: { known: LockedStore; version: unknown } | undefined
   /** Whether the ledger has entries of form 3, a newer layout. `begins`: this transaction adds the first one. */
@@ -99,7 +99,10 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     return result
   }
 
-  /** Runs `work` in the caller's transaction. The caller can still roll back, so its figures are not remembered. */
+  /**
+   * Runs `work` in the caller's transaction. The caller can still roll back, so the figures of this batch are not
+   * remembered.
+   */
   function inBatch<T>(work: (batch: AppendBatch) => T): T {
     last = undefined
     return run(nothingKnown(), work)
@@ -109,8 +112,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
   function run<T>(known: LockedStore, work: (batch: AppendBatch) => T): T {
     known.watched ??= warnings.readWatched()
     const { tails, watched } = known
-    // New entries are dated after the last head (a proof of all entries). If the store lacks the moment of that head,
-    // this is not ensured.
+    // New entries are dated after the moment of the last head (a digest of all entries), if the store has this moment.
     const headMs = Number(readHead.get()?.moment_ms ?? 0)
     const none = { moved: new Set<string>(), spent: new Set<string>(), before: new Map(), warnings: [] }
     const batch: AppendBatch = { ...known, nowMs: nowMs(), headMs, ...none }
@@ -151,9 +153,9 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     batch.moved.add(accountId)
     const spent = { accountId, postedMs: row.posted_ms, changeNanos }
     if (row.key_id !== null) noteSpend(batch, { spender: row.key_id as string, seq: null, ...spent })
-    // Only debits and the credits that reverse them have a usage source. Only these entries count as spend.
     if (tail.boundsPeople && row.person !== null)
       noteSpend(batch, { spender: row.person as string, seq: null, ...spent })
+    // Only debits and the credits that reverse them have a usage source. Only these entries count as spend.
     if (row.usage_source !== null) noteSpend(batch, { spender: accountId, seq: row.seq, ...spent })
     return true
   }
@@ -178,7 +180,10 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     return spends.read(last?.known ?? nothingSpent(), spenders)
   }
 
-  /** Forgets the state after the last commit, because something else has changed budgets or levels of warnings. */
+  /**
+   * Forgets the state after the last commit. Called when a change of the books may have changed budgets or warning
+   * levels.
+   */
   function forget(): void {
     last = undefined
   }

@@ -73,7 +73,8 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
 
   /**
    * Reverses the debits of these requests. The commit writes to the disk even if there is no debit to reverse. So a
-   * success shows that the store can be written again. The rest of a failed commit in the log is overwritten.
+   * success shows that the store can be written again. The commit also overwrites what a failed commit has left in the
+   * log.
    * @returns the requests whose debit is in the ledger
    */
   function giveBack(requestIds: readonly string[]): string[] {

@@ -7,7 +7,7 @@ import { explainErrors, explainMaking, StoreError } from '../files/store-error.t
 import { detailedVersion, figures, migrations, type SqliteMigration, secondRelease } from './schema.ts'
 
 /*
- * A file has two version numbers. `user_version` is the oldest version of the schema that a program must know to use
+ * A file has two version numbers. `user_version` is the lowest version of the schema that a program must know to use
  * the file; the second release checks only this number. The last byte of `application_id` is the version of the schema
  * itself. The second release and later ones write it.
  */

@@ -10,7 +10,10 @@ import { readTogether, transact } from './open.ts'
 /** The driver of SQLite, which runs a step synchronously. */
 export type Run = <T>(step: StoreStep<T>) => T
 
-/** The most prepared statements to keep. At this number, all are discarded, because some SQL texts vary. */
+/**
+ * The most prepared statements to keep. At this number, all are discarded. A limit is needed because some SQL texts
+ * vary.
+ */
 const statementsMax = 200
 
 /** Creates the dialect of SQLite. @param nowMs returns Unix milliseconds */

@@ -75,8 +75,8 @@ function start(): void {
   const accounts = store.findMisfits()
   const fields = { accounts, cure: 'run triwire ledger verify' }
   if (accounts.length) say('log', { level: 'error', event: 'ledger_mismatch', fields })
-  // `Folder` makes the first commit. If this commit fails, the connection is opened again. `Folder` deletes old figures
-  // by the time of an accepted clock, or else by the time of the newest entry.
+  // `Folder` makes the first commit. If this commit fails, the connection is opened again. `Folder` judges which
+  // figures are old by the time of an accepted clock, or else by the time of the newest entry.
   const keptMs = () => clock.expectedMs ?? newestMs ?? nowMs()
   const folder = new Folder({ connection, reporting, say: report, nowMs: keptMs, everyMs: foldMs ?? foldEveryMs })
   const mayDate = () => isDrained && clock.believes(nowMs())
