@@ -2,7 +2,10 @@ import type { Spend } from './budget.ts'
 import type { KeyBounds } from './key-bounds.ts'
 import { digestForeignKey, readKey } from './keys.ts'
 
-/** A customer, who pays for requests. All its requests share one object. live-accounts.ts keeps balance and holds. */
+/**
+ * A customer, who pays for requests. All its requests share one object. live-accounts.ts keeps its balance and holds
+ * (reserved credit).
+ */
 export type Account = {
   readonly id: string
   name: string
@@ -41,7 +44,8 @@ export type LiveBounds = KeyBounds & {
   /** The id of the account, the person or the line of keys. Requests are counted under this id (ruling R15). */
   readonly scope: string
   /**
-   * The spent part of the budget, as the store last reported it. A store that several servers share is queried instead.
+   * The spent part of the budget, as the store last reported it. Undefined with a store that several servers share,
+   * which checks budgets itself.
    */
   spend: Spend | undefined
   /** The sum of the holds of requests that run in this process. */
@@ -85,7 +89,8 @@ export interface Directory {
    */
   findKey(digest: string): Promise<ApiKey | undefined>
   /**
-   * Brings memory up to date with the store. With a store that itself decides about credit, it sometimes reads nothing.
+   * Brings memory up to date with the store. Reads nothing from a store that several servers share, because that store
+   * decides about credit itself.
    * @throws StoreSilent
    */
   readAgain?(): Promise<void>

@@ -86,8 +86,8 @@ export interface Admission {
   /** Call this once for each request whose key is valid and whose account is active. */
   enter(key: ApiKey): Promise<Entered | AdmissionRefusal>
   /**
-   * Returns the account's present balance and a rate window (ruling R13). Of the windows of the account, the person and
-   * the key, it is the one with the fewest places left. Undefined if this process does not know the account.
+   * Returns the account's present balance, and the rate window that has the fewest places left: the account's, the
+   * person's or the key's (ruling R13). Undefined if this process does not know the account.
    */
   look(accountId: string, bounds?: LiveBounds, person?: LiveBounds): Standing | undefined
   /**
@@ -107,7 +107,7 @@ export type Standing = {
 
 export type AdmissionOptions = {
   balances: Pick<Balances, 'get'>
-  /** Tells the limits of keys, people and accounts, and what is left of each budget. */
+  /** Returns the limits of keys, people and accounts, and what is left of each budget. */
   bounds: Pick<BoundsBook, 'left' | 'of'>
   /** The rate windows of accounts. */
   windows: Windows

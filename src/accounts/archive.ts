@@ -121,7 +121,7 @@ export function digestArchive(archive: Omit<Archive, 'digest' | 'state' | 'file'
 }
 
 /**
- * Sums entries by key and person in the same way as reports. A return (the entry that gives a debit back) lowers the
+ * Sums entries by key and person in the same way as reports. A return (an entry that gives a debit back) lowers the
  * number of requests and the cost, but not the tokens.
  */
 export function createSealedSums() {

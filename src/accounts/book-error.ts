@@ -52,8 +52,8 @@ export type BookErrorCode =
 export class BookError extends Error {
   readonly code: BookErrorCode
   /**
-   * The name, id or reference that caused the error. It may differ from what was typed, and never contains a possible
-   * secret.
+   * The name, id or reference that caused the error. It may differ from the typed text, because texts that may be keys
+   * are cut.
    */
   readonly subject: string
   /** The line of an imported file that caused the error. */

@@ -94,7 +94,7 @@ export type Facts = {
   accounts: readonly AccountRow[]
   ahead?: readonly AheadAccount[]
   aheadBudgets?: readonly { accountId: string; scope: string; per: Budget['per'] }[]
-  /** For each account in `ahead` that has grants: the references (unique texts) of these credits. */
+  /** For each account in `ahead` whose entries include a monthly grant: the references of all grants of the account. */
   aheadGrants?: readonly { accountId: string; references: readonly string[] }[]
   made: Made | undefined
   session?: BookRow<'sessions'> | undefined
@@ -132,7 +132,10 @@ export type BookWrite =
    * itself.
    */
   | { kind: 'shift_entries'; accountId: string; fromSeq: number; toSeq: number; nowMs: number; shiftMs: number }
-  /** Computes the figures for reports again. If the last head (a digest) is ahead of the clock, sets its time back. */
+  /**
+   * Computes the figures for reports again. If the time of the last head (a digest of all entries) is ahead of the
+   * clock, sets it back.
+   */
   | { kind: 'count_anew'; nowMs: number }
   | { kind: 'insert_key'; accountId: string; key: KeyRow }
   | { kind: 'set_key'; accountId: string; keyId: string; fields: Partial<KeyRow> }
@@ -334,8 +337,8 @@ export function credit(idOrName: string, amountNanos: bigint, reference: string)
       const { credit } = facts
       const after = { amount: formatCredits(amountNanos), reference }
       const trail = { operation: 'account.credit', object: account.id, after }
-      // Only a new credit's reference is checked, as earlier releases accepted the forms reserved for grants and
-      // corrections.
+      // Only the reference of a new credit is checked. An earlier release may have booked this credit with a reference
+      // that is now reserved for grants or corrections.
       if (!credit && (isOfGrant(reference) || isCorrectionReference(reference)))
         throw new BookError('reference_reserved', reference)
       if (!credit && !hasNothingUnseen(reference)) throw new BookError('reference_invalid', reference.slice(0, 40))
@@ -348,8 +351,8 @@ export function credit(idOrName: string, amountNanos: bigint, reference: string)
 }
 
 /**
- * The operator confirms that the store's clock is right (ruling Y15). The audit trail records it. @returns the
- * confirmed time
+ * Confirms for an operator that the store's clock is right (ruling Y15), and records this in the audit trail. @returns
+ * the confirmed time
  */
 export function confirmClock(): BookChange<{ time: string }> {
   return {
@@ -506,8 +509,8 @@ function refuseStale(version: string, seen: string | undefined, subject: string)
 
 /**
  * Computes the new expiry of a key. A rotated key cannot outlive its grace period, because its owner has the successor.
- * An operator can shorten the life of a key that a person made for an agent. A later confirmation of the person does
- * not lengthen it again.
+ * An operator can shorten the life of a key that a person made for an agent. When the identity provider next confirms
+ * the person, the life of such a key is not lengthened again.
  * @throws BookError if the key was revoked, or would outlive its grace period
  */
 function endsOf(

@@ -323,7 +323,7 @@ export interface Books extends BookReadings {
 }
 
 /**
- * The keys whose spending is summed. `scope` is the id of a line (a key with its successors), an account or a person.
+ * The owner of the spending to sum. `scope` is the id of an account, a person or a line (a key with its successors).
  */
 type SpendScope = { accountId: string; scope: string }
 

@@ -203,13 +203,13 @@ export class HeadHash {
   #accountId: string | undefined
   #last: string | null = null
   readonly #cutMs: number | undefined
-  /** The last digest of the account up to `#cutMs`. Used if the account has no entry of the correction at `#cutMs`. */
+  /** The account's last digest up to `#cutMs`. Used if the account has no correction at `#cutMs`. */
   #lastBeforeCut: string | null = null
   #isCut = false
 
   /**
-   * @param cutMs the moment of a correction that followed the head. Set only if the clock was ahead when the head was
-   *   made. Then the head covers no entry that was posted after the correction.
+   * @param cutMs the moment of a correction, if the head was made before it, by a clock that was ahead. The head covers
+   *   neither the correction nor any later entry, although its own moment is later than `cutMs`
    */
   constructor(momentMs: number, cutMs?: number) {
     this.momentMs = momentMs
@@ -217,8 +217,8 @@ export class HeadHash {
   }
 
   /**
-   * Adds the next entry. A head made after a correction covers the correction and the account's earlier entries. Their
-   * posting times do not matter (amends ruling C15).
+   * Adds the next entry. A correction counts at `correctedMs`, not at its posting time. So a head that was made after a
+   * correction covers the correction and all earlier entries of the account (amends ruling C15).
    * @param correctedMs the moment of the correction; undefined if the entry is not a correction
    */
   note(accountId: string, postedMs: number, digest: string, correctedMs?: number): void {

@@ -51,13 +51,13 @@ export type ClockNews = ClockFacts & {
   problem: keyof typeof problems | undefined
   offsetMs: number | undefined
   /**
-   * The least time by which this server's clock is ahead of the store's clock, in ms. Negative: it is late. Undefined:
-   * both use one clock.
+   * This server's clock is ahead of the store's clock by at least this many ms; if negative, it is late. Undefined if
+   * server and store use the same clock.
    */
   aheadMs?: number
 }
 
-/** How far the clock of a replica may differ from the store's, in ms (ruling Y15). */
+/** If the clock of a replica differs from the store's by more than this, in ms, the replica logs that (ruling Y15). */
 const differsMs = 5_000
 
 /**

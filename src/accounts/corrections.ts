@@ -40,8 +40,8 @@ export async function* eachCorrected(
 }
 
 /**
- * Returns the earliest time that the next entry of the account may have. Usually this is the posting time of this
- * entry. If this entry is a correction, it is the earlier time at which the correction was made.
+ * Returns the earliest time that the account's next entry may have: the posting time of the given entry. For a
+ * correction, it is the earlier time at which the correction was made.
  */
 export function floorMsOf({ kind, createdMs, postedMs, details }: Entry): number {
   return kind === 'credit' && details?.effectiveMs !== undefined ? createdMs : postedMs
@@ -102,7 +102,8 @@ export function correctAhead(lastMs: number, calendar: Calendar): BookChange<Cor
           ...{ kind: 'set_spend', accountId, scope, ...spanOf(calendar, per, nowMs) },
           ...{ spentNanos: 0n, throughSeq: 0 },
         })
-      // A grant that was made for a future month stays. Each month before it gets its own grant (ruling Y20).
+      // Grants for future months stay. The account's last grant is set to the latest one up to the current month. So
+      // each month before a future grant gets its own grant (ruling Y20).
       for (const { accountId, references } of aheadGrants ?? []) {
         const lastGrant = lastGrantUntil(references, monthOf(calendar, nowMs))
         writes.push({ kind: 'set_account', accountId, fields: { lastGrant } })

@@ -31,7 +31,7 @@ export function monthOf(calendar: Pick<Calendar, 'dateOf'>, ms: number): string 
 }
 
 /**
- * Returns the month of a grant's reference. Returns the empty text, which sorts before all months, if there was no
+ * Returns the month in the reference of a grant. Returns the empty text, which sorts before all months, if there was no
  * grant.
  */
 export function monthOfGrant(reference: string | undefined): string {

@@ -6,7 +6,7 @@ export function narrower(one: WindowFigures | undefined, other: WindowFigures | 
   return other.left < one.left ? other : one
 }
 
-/** The figures of a key's window now. A window that is not open has all its places left. */
+/** The present figures of a window. A window that is not open has all its places left. */
 export type WindowFigures = {
   limit: number
   left: number
@@ -20,7 +20,7 @@ type WindowOptions = {
   windowMs: number
   /** A monotonic clock in ms, because a step of the wall clock must not open or close a window. */
   clockMs: () => number
-  /** The most keys to remember at once. With more, the oldest window is forgotten. */
+  /** The most windows to remember at once. If there are more, the oldest is forgotten. */
   tableMax?: number
 }
 

@@ -227,8 +227,8 @@ type DirectoryOptions = {
   /** The limits of keys that have limits of their own. */
   bounds: Pick<BoundsBook, 'note' | 'forget'>
   /**
-   * Reads from the store either the key with this digest, or all changes since the last reading. Passes the result to
-   * `apply` before the promise resolves.
+   * Reads the key with this digest from a shared store, or all changes since the last reading from a store in a file.
+   * Passes the result to `apply` before the promise resolves.
    */
   readAgain(digest: string): Promise<void>
   /** The most accounts to keep in memory. If there are more, the least recently used accounts are forgotten. */
@@ -257,8 +257,8 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
       if (!keys.has(digest)) await readAgain(digest)
       return findKnownKey(digest)
     },
-    // No key has the empty digest, so this reads all changes. With a shared store, the reading is sometimes left out.
-    // Old figures do no harm there, because the store itself decides about credit.
+    // No key has the empty digest. For any digest, a store in a file reads all changes. A shared store finds no key,
+    // and reads nothing. Old figures in memory do no harm then, because a shared store decides about credit itself.
     readAgain: () => readAgain(''),
     findKnownAccount: (id) => accounts.get(id),
     listKnownKeys: () => keys.values(),

@@ -209,8 +209,8 @@ export function signOutPerson(asked: string, nowMs: number): BookChange<PersonRo
 
 /**
  * Finds the person with an identity, or creates a new person. A name or address that the person lacks is taken from the
- * provider, if its form is valid. The person gets the bounds of the sign-in rules. If these rules set bounds, or if the
- * person has an account, the person also gets the account of the rules.
+ * provider, if its form is valid. The person gets the bounds of the sign-in rules. The person also gets the account of
+ * these rules, if the rules set bounds or if the person has an account already.
  * @param accountId undefined for an operator, who has no account
  * @throws BookError `person_elsewhere` if the person has keys of another account
  */

@@ -107,7 +107,7 @@ export type AdmissionLimits = {
   isShedding(): boolean
   /** A monotonic clock in ms, for the rate windows in this process. */
   clockMs(): number
-  /** The current time in Unix milliseconds. A process that decides when budgets renew uses this time. */
+  /** The current time in Unix milliseconds. It shows whether the window of a budget is over. */
   nowMs(): number
 }
 

@@ -27,7 +27,7 @@ export type StatementHeader = {
   buyer: string
   words: CreditWords
   timeZone: string
-  /** A head (a digest of all chains) that covers all entries up to the end of the month (ruling C15). */
+  /** A head (a digest of all entries) that covers all entries up to the end of the month (ruling C15). */
   head: string
   /** The used keys, each with its line on the statement. A key and the keys that replaced it share one line. */
   keys: [id: string, line: { id: string; name: string }][]

@@ -42,11 +42,11 @@ export function wantsBudgets(events: ReadonlySet<WebhookEvent>): boolean {
   return budgetEvents.some((event) => events.has(event))
 }
 
-/** How long a warning is kept and, after failures, sent again, in ms. Older warnings are of no use. */
+/** For this time, in ms, a warning is kept, and sent again after failures. Older warnings are of no use. */
 export const warningKeptMs = 24 * 3_600_000
 
 /**
- * A warning that is not stored yet. The id depends only on the crossing of the limit, so a repeated write stores no
+ * A warning that is not stored yet. The same crossing of a limit always has the same id, so a repeated write stores no
  * second warning.
  */
 export type NewWarning = { id: string; event: StoredEvent; data: WarningData }

@@ -102,8 +102,8 @@ export const exportFormats: Record<ExportProvider, ExportFormat> = {
 }
 
 /**
- * Returns the rows of all pages, each with its bucket. A bucket with `usage` or `cost` has no list of rows. Its only
- * row has the members of that object and of the bucket's `group`.
+ * Returns the rows of all pages, each with its bucket. A bucket has a list of rows (`results`), or is one row itself.
+ * Such a row has the members of the bucket's `usage` or `cost`, and those of its `group`.
  */
 function eachResult(text: string): { bucket: ExportObject; row: ExportObject }[] {
   const rowsOf = ({ group, usage, cost = usage, results }: ExportObject): ExportObject[] =>

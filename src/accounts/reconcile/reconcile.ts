@@ -342,7 +342,7 @@ function isNearEdge({ fromMs, untilMs }: TimeSpan, { createdMs }: Use): boolean 
 }
 
 /**
- * Returns by how many tokens the difference of a window shrinks if a use (an answer) is added or removed.
+ * Returns by how many tokens the difference of a window shrinks if a use (a debit) is added or removed.
  * @param sign 1 to add the use, −1 to remove it
  */
 function gain({ left }: WindowGroup, { tokens }: Use, sign: 1 | -1): number {

@@ -103,8 +103,8 @@ export function digestUserCode(typed: string): string | undefined {
 }
 
 /**
- * Decides a grant that a program has requested for its sign-in. The person who has signed in is found by their
- * identity, or is created.
+ * Approves or denies a grant, which is the sign-in that a program has begun. The person who has signed in is found by
+ * their identity, or is created.
  * @throws BookError `no_grant`, `grant_decided`, `no_account`, `person_elsewhere`
  */
 export function decideGrant(

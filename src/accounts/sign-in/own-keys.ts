@@ -51,7 +51,10 @@ export function confirmOwnKeys({ ownKeys }: SignInFacts, nowMs: number): BookWri
   return ownKeys.filter(isDue).map((key) => setEnd(key, nowMs + ownKeyMs))
 }
 
-/** Ends a person's own keys for now, because the provider no longer confirms the person. */
+/**
+ * Ends a person's own keys, because the provider no longer confirms the person. A later confirmation makes them valid
+ * again, except keys whose expiry is fixed (`isFixed`).
+ */
 export function pauseOwnKeys({ ownKeys }: SignInFacts, nowMs: number): BookWrite[] {
   return ownKeys.flatMap((key) => (hasEnded(key.expiresMs, nowMs) ? [] : [setEnd(key, nowMs)]))
 }

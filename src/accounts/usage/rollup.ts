@@ -2,8 +2,8 @@ import { type Calendar, quarterMs } from '../calendar.ts'
 
 /*
  * Rollups: sums of the ledger by the dimensions of reports. With them, no report reads the whole ledger (ruling C9).
- * Entries are folded into rows, account by account. An account's watermark is the number of its last folded entry. The
- * commit that adds the rows also moves the watermark.
+ * Entries are folded into rows, account by account. An account's mark is the number of its last folded entry. The
+ * commit that adds the rows also moves the mark.
  */
 
 /** The dimensions by which report figures are grouped. Empty text means unknown, as in entries of the first release. */

@@ -160,7 +160,7 @@ export function joinCells(cells: Iterable<TrafficCell>, columns: readonly string
   }))
 }
 
-/** Adds two encoded counts. */
+/** Adds two encoded lists of counts. */
 export function joinCounts(a: Uint8Array, b: Uint8Array): Uint8Array {
   const sum: BucketCounts = []
   addEncoded(sum, a)

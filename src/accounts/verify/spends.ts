@@ -18,7 +18,7 @@ export type SpendRow = Spend & {
 
 /**
  * The recorded spending, read again after all entries were verified.
- * @property tailNanos what the entries that were posted after the verified ones have spent in the window
+ * @property tailNanos the amount that entries newer than the verified ones have spent in the window
  */
 export type SpendEnd = Spend & { scope: string; tailNanos: bigint }
 
