@@ -21,9 +21,7 @@ export const needLimits = {
   unusedMs: 90 * dayMs,
   /** An hour is listed if it cost this many times as much as the same hour a week ago. */
   leapTimes: 3n,
-  /**
-   * The least cost with which an hour is compared (see `leapTimes`). It replaces a lower cost of the hour a week ago.
-   */
+  /** If the hour a week ago cost less than this, it is compared as if it had cost this amount (see `leapTimes`). */
   tinyNanos: nanosPerCredit,
   /** An upstream account is listed if it is not ready for this long. */
   coolingMs: 10 * 60_000,
@@ -373,8 +371,8 @@ function lineOf(rule: NeedName, { subject, sinceMs, ...line }: FoundNeed): Need 
 }
 
 /**
- * Whether an hour cost at least `leapTimes` as much as the same hour a week ago. False if nothing was spent around
- * then.
+ * Whether an hour cost at least `leapTimes` times as much as the same hour a week ago. False if nothing was spent
+ * around that earlier hour.
  */
 export function isLeap({ spentNanos, weekAgoNanos, hasWeekAgo }: Omit<NeedFacts['hours'][number], 'key'>): boolean {
   const base = weekAgoNanos > needLimits.tinyNanos ? weekAgoNanos : needLimits.tinyNanos

@@ -152,8 +152,8 @@ export async function listLast(context: Context, filter: RequestFilter, limit: n
 }
 
 /**
- * Only memory has requests without a bill. Returns the time from which memory has such requests, if the filter also
- * asks for earlier ones. Otherwise returns undefined.
+ * Returns the time since which requests without a bill are in memory. They are nowhere else, so the list lacks earlier
+ * ones. Undefined if the filter begins at that time or later.
  */
 async function unbilledSinceOf({ running }: Context, { sinceMs = 0 }: RequestFilter) {
   const ms = await running.readUnbilledSinceMs()
@@ -260,7 +260,7 @@ async function readLedger(
     place = { postedMs: last.postedMs, accountId: last.accountId, seq: last.seq }
     if (rows.length >= limit && Date.parse(rows.sort(compareRows)[limit - 1]!.at) > edgeOf(place)) break
   }
-  // The next page begins with requests of the time `edgeOf(place)` or earlier, because no id is smaller than ''.
+  // The next page can have only requests that ended at `edgeOf(place)` or earlier, because no id is smaller than ''.
   return { rows, edge: { atMs: edgeOf(place!) + 1, id: '' } }
 }
 

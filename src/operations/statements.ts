@@ -154,7 +154,10 @@ async function namesOfGroups(
   }
 }
 
-/** Adds names that a kept header lacks. They are of entries that a correction of times has moved into the month (C15). */
+/**
+ * Adds the names that a stored header lacks, because a correction of times has since moved entries into the month
+ * (C15).
+ */
 async function withNames(
   books: Books,
   header: StatementHeader,
