@@ -43,7 +43,7 @@ type AskedCredential = {
 }
 
 type AskOptions = {
-  /** Whether every model of an account is asked for. By default only its first model is asked for. */
+  /** Whether to ask for every model of an account. By default, only its first model is asked for. */
   everyModel?: boolean
   /** The time limit of one answer. */
   timeoutMs: number

@@ -54,7 +54,10 @@ export function explainRecord(record: Omit<Recent, 'overMs'>, clockMs: number, d
   }
 }
 
-/** Explains a request by its ledger entry alone. Unknown facts are null. Of a fallback chain, an entry has one hop. */
+/**
+ * Explains a request by its ledger entry alone. Unknown facts are null. Of the models that a fallback chain skipped,
+ * the entry names only the first.
+ */
 export function explainDebit(debit: FoundDebit): Explanation {
   const { entry, prices } = debit
   const { requestId, clientWire, ...bill } = entry.bill
@@ -68,7 +71,10 @@ export function explainDebit(debit: FoundDebit): Explanation {
   return { ...explainRecord(record, 0, debit), attempts: null, losses: null }
 }
 
-/** Reasons for a 429 if the record has no reason. `upstream`: the model is full. `failed_auth`: too many wrong keys. */
+/**
+ * Reasons for a 429 if the record has no reason. `upstream`: the model had no capacity. `failed_auth`: too many wrong
+ * keys.
+ */
 const reasonOfCode: Readonly<Record<string, LimitReason>> = {
   rate_limit_exceeded: 'upstream',
   too_many_failed_auth: 'failed_auth',

@@ -113,7 +113,10 @@ export function answerForAll(
     return new Set([known, ...sets].flatMap((set) => [...set]))
   }
 
-  /** A list of all servers is complete only from the latest time of any of them. */
+  /**
+   * Returns the latest of the servers' times, because a list of the requests of all servers is complete only from then
+   * on.
+   */
   async function readUnbilledSinceMs(): Promise<number> {
     const asked = others.ask('readUnbilledSinceMs', [])
     return Math.max(await own.readUnbilledSinceMs(), ...(await asked))

@@ -19,7 +19,10 @@ import { type ExplainedUsage, explainUsage } from './explanation.ts'
 export type TranslationOptions = {
   /** The client's headers, with names in lower case. */
   headers?: ReadonlyMap<string, string>
-  /** The account that pays. Conversation keys count only within this account, and only its envelopes can be opened. */
+  /**
+   * The account that pays. Conversation keys are valid only within this account. Of the envelopes (encrypted signatures
+   * of providers), only those of this account can be opened.
+   */
   accountId?: string
   /** The upstream to ask, if the model has several. */
   upstream?: string
