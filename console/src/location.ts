@@ -67,7 +67,7 @@ export function changedHref(changes: Readonly<Record<string, string | undefined>
 
 const holders = new Set<() => void>()
 
-/** Keeps Back and Forward from leaving the page, and calls `warn` instead. @returns the release */
+/** Keeps Back and Forward from leaving the page, and calls `warn` instead. @returns a function that ends this */
 export function holdPage(warn: () => void): () => void {
   holders.add(warn)
   return () => holders.delete(warn)

@@ -28,8 +28,8 @@ export function audience(): 'owner' | 'finance' | 'operator' {
 }
 
 /**
- * The name of the note that someone has signed in in this browser. Scripts cannot see the cookie; without the note, no
- * session is asked for. Its value is new at each sign-in, so that other tabs hear of it.
+ * The name of a stored note that someone has signed in with this browser. Scripts cannot see the cookie. So without the
+ * note, the page does not ask who is signed in. Each sign-in writes another value, which other tabs notice.
  */
 const storedName = 'triwire.signed-in'
 
@@ -86,7 +86,7 @@ export async function loadStatus(): Promise<void> {
   }
 }
 
-/** Notes a sign-in. One at the identity provider leads back to an address of its own. */
+/** Notes a sign-in with a token or a key, or the return of the browser from a sign-in at the identity provider. */
 export function noteSignIn(): void {
   remember(storedName, newOnce())
 }

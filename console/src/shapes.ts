@@ -32,8 +32,9 @@ export type Translation = TranslationTold
 export type TableRow = z.output<typeof usageRowShape>
 
 /**
- * A page of a list. @property away only on the last page: detached months, whose rows would follow @property
- * unbilled_since only on the last page of requests: the time since which requests without a bill are listed
+ * A page of a list.
+ * @property away only on the last page: detached months, whose rows would follow
+ * @property unbilled_since only on the last page of requests: the time since which requests without a bill are listed
  */
 export type Listed<T> = { items: readonly T[]; next: string | null; away?: readonly string[]; unbilled_since?: string }
 

@@ -1,7 +1,7 @@
 import { findDoubt, readAmount } from '../pure/amount.ts'
 import { ask, refuseFields, type Told } from './ask.ts'
 
-/** Makes an `Idempotency-Key` for a form that was opened. A creation that is sent twice with it happens once. */
+/** Makes the `Idempotency-Key` of a form when it is opened. A creation that is sent twice with the key happens once. */
 export function newOnce(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   return `console-${[...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`
@@ -37,7 +37,7 @@ function withoutNothing(body: Record<string, unknown>): Record<string, unknown> 
 /** The fields that people fill with amounts of credits. `warn` is a list of them, with commas between. */
 const amounts: ReadonlySet<string> = new Set(['credit', 'credits', 'budget', 'grant', 'warn'])
 
-/** @throws Refusal of an amount that has two meanings */
+/** Converts typed amounts to the API's form. @throws Refusal for an amount that can be read as two numbers */
 function withAmounts(body: Record<string, unknown>): Record<string, unknown> {
   const typed = Object.entries(body).filter(([name, value]) => amounts.has(name) && typeof value === 'string')
   const errors = typed.flatMap(([name, value]) => {

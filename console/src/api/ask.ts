@@ -3,7 +3,7 @@ import { apiOf } from '../demo.ts'
 import { findUnreached } from '../pure/unreached.ts'
 import { signedOut } from '../session.ts'
 
-/** The servers of the store that are missing in the last answer for all of them, as one text. */
+/** The names of servers whose part was missing in the last answer about all servers, as one text. */
 export const unreachedServers = signal<string | undefined>(undefined)
 
 /** The models that fail now, by the last tick or status. */
@@ -33,7 +33,7 @@ export class Refusal extends Error {
   }
 }
 
-/** @throws Refusal if the console itself finds fields wrong, as the API would refuse them */
+/** Refuses fields that the console itself finds invalid, as the API would. @throws Refusal if there is an error */
 export function refuseFields(errors: ProblemBody['errors']): void {
   if (errors[0]) throw new Refusal(400, { detail: errors[0].detail, errors })
 }

@@ -55,7 +55,7 @@ function open(): void {
   }
   opened.onerror = () => {
     liveState.value = 'lost'
-    // The browser reconnects a broken stream, but not a refused one: that is opened again after a while.
+    // The browser itself reconnects a broken stream. A refused stream is opened again here, after ten seconds.
     if (opened.readyState !== EventSource.CLOSED) return
     opened.close()
     if (source === opened) source = undefined

@@ -112,7 +112,7 @@ export function useList<T>(path: string | undefined) {
   }
 }
 
-/** Loads everything again that is shown now and whose path begins with one of these. */
+/** Loads shown data again if its path begins with one of the prefixes. Data that is not shown is forgotten. */
 export function refresh(...prefixes: readonly string[]): void {
   for (const [path, slot] of slots) {
     if (!prefixes.some((prefix) => path.startsWith(prefix))) continue

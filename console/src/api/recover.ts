@@ -8,7 +8,7 @@ let timer: number | undefined
 
 /**
  * Tries something again soon: after a few seconds, or at once when the browser is online or the page is visible again.
- * @param owner identifies the try, of which it has one at a time; `stopRetrying` ends it
+ * @param owner identifies the try; it has one try at a time, which `stopRetrying` cancels
  */
 export function retrySoon(owner: object, again: () => void): void {
   failed.set(owner, again)

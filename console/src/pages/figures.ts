@@ -50,8 +50,8 @@ export function usagePath({ range, by, measures, top, only = {} }: Asked): strin
 }
 
 /**
- * Loads figures and books again within two seconds after an event, if the range ends now. Loading takes at most a tenth
- * of the time.
+ * Loads figures and books again within two seconds after an event, if the range ends now. After a slow load, the next
+ * one begins only when ten times its duration has passed.
  */
 export function useFresh(isOn: boolean, tookMs: number, ...prefixes: readonly string[]): void {
   const state = useMemo(() => ({ lastMs: Number.NEGATIVE_INFINITY, isDue: false, tookMs: 0, timer: 0 }), [])

@@ -14,7 +14,7 @@ import { type Column, Table } from '../ui/table.tsx'
 import { Chip } from './overview.tsx'
 
 /**
- * The columns by which a bill can be divided; each dimension of labels is one more.
+ * The columns by which a bill can be divided. Each dimension of labels is a further column.
  * @property next the column that a row leads to, as in `nextOf`
  */
 const columns: Readonly<Record<string, { head: string; next?: string }>> = {
@@ -49,11 +49,11 @@ export function Finance() {
   const narrowed = names.filter((name) => nextOf(name) && query[name])
   const only = Object.fromEntries(narrowed.map((name) => [name, query[name]!]))
   const by = names.find((name) => name === query['by']) ?? 'account'
-  // A bill is narrowed to one label at a time. Its field names the dimension with the value.
+  // A bill is narrowed to one label at a time. The field `label` has the dimension and the value.
   const filters = Object.entries(only).map(([name, word]) =>
     labelOf(name) === undefined ? [name, word] : ['label', `${labelOf(name)}=${word}`],
   )
-  // Keys of several accounts may have one label.
+  // Keys of different accounts can have the same label, so the account is shown beside the key.
   const groups = by === 'key' ? 'account,key' : by
   const path = withQuery('/usage/table', { by: groups, month, ...Object.fromEntries(filters) })
   const parts = [...Object.entries(only).flat(), 'by', by].join('-').replaceAll(/[^\p{L}\p{N}._-]+/gu, '-')
@@ -144,7 +144,7 @@ function Bill({ rows, by, month }: { rows: Rows; by: string; month: string }) {
           by: wordOf,
           cell: (row) => {
             const word = wordOf(row)
-            // Entries of the first release have no key. Rows without a word cannot be asked for.
+            // Entries of the first release have no key. The gateway has no filter for such a row, so it gets no link.
             if (word === null) return <span class="none">none</span>
             if (!next) return word
             const others = labelOf(by) === undefined ? [] : Object.keys(place.value.query).filter(labelOf)
@@ -200,8 +200,8 @@ function Bill({ rows, by, month }: { rows: Rows; by: string; month: string }) {
 }
 
 /**
- * Returns the word by which the gateway finds a row's key or person. A row has the label and the first characters of a
- * key, and the id of a person if others have the same name.
+ * Returns the word by which the gateway finds the key or the person of a row. A key's row shows its label and, in
+ * brackets, its first characters. A person's row shows the id in brackets if others have the same name.
  */
 function askedAs(word: string): string {
   return /\(((?:sk-tri-|per_)[\w-]+)\)$/.exec(word)?.[1] ?? word

@@ -18,8 +18,8 @@ const againMs = 3_000
 export function NeedsYou() {
   useEffect(() => {
     void loadStatus()
-    // The first answer after a while waits only briefly for the store. The next one has the facts that were read
-    // meanwhile.
+    // The gateway's answer waits only briefly for the store, so it can lack facts. A second answer has the facts that
+    // the store has returned since.
     const again = window.setTimeout(() => void loadStatus(), againMs)
     return () => window.clearTimeout(again)
   }, [])

@@ -103,7 +103,7 @@ export function OverviewPlots({ usage, path, outcomesPath, outcomes, before, by,
 
 /** Makes the address of the list of the requests that one bar counts. */
 function requestsHref(usage: Usage, at: number, range: Range, filters: Props['filters']): string {
-  // The list of requests accepts only one account and one key.
+  // The list of requests accepts only one account and one key, so a filter by several of them is left out.
   const isTaken = (name: string, value: string) =>
     name !== 'wires' && (!value.includes(',') || (name !== 'account' && name !== 'key'))
   const said = Object.entries(filters).flatMap(([name, value]) =>

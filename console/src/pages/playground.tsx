@@ -87,7 +87,7 @@ function Results({ played }: { played: Played | undefined }) {
 
 type RunProps = { stop(): void; isRunning: boolean }
 
-/** @property only the only account, if there is just one: it pays */
+/** @property only the account that pays, if there is only one account */
 type OperatorsProps = RunProps & {
   models: readonly ModelRow[]
   only: Account | undefined
@@ -228,7 +228,7 @@ function usePayer(only: Account | undefined) {
   const { data, refusal } = useLoad<Account>(wanted && `/accounts/${encodeURIComponent(wanted)}`)
   const [isAsked, setAsked] = useState(false)
   const isSuspended = data?.state === 'suspended'
-  // A choice is known before its account is loaded again.
+  // The account that was just chosen is known by its choice until it is loaded.
   const [picked, setPicked] = useState<Choice | undefined>(undefined)
   const known = data ?? (picked?.id === wanted ? picked : undefined)
   const account = wanted === undefined ? only : isSuspended || refusal ? undefined : known

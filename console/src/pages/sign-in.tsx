@@ -28,7 +28,7 @@ export function SignIn() {
         {signInNote.value && <p role="status">{signInNote.value}</p>}
         {hasSignIn && (
           <>
-            {/* With a target, the link leads to a page of the server. */}
+            {/* Because of `target`, the console does not handle the click, and the browser loads the server's page. */}
             <a class="button primary" href={`${consoleBase}sign-in`} target="_self">
               Sign in with your organisation
             </a>

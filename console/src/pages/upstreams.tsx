@@ -62,8 +62,8 @@ export function Upstreams({ id }: { id: string | undefined }) {
 const nameOf = ({ upstream, model, account }: UpstreamState) => `${upstream} ${model} ${account}`
 
 /**
- * Returns the services that need an operator when the page is opened, which are listed first. The set is kept until the
- * page is left: a row must not move away from the focus when its button is pressed.
+ * Returns the services that need an operator when the page is opened. They are listed first. The set is kept until the
+ * page is left, so that a row with the focus does not move when its button is pressed.
  */
 function useTroubled({ data, atMs }: { data: Listed<UpstreamState> | undefined; atMs: number }): ReadonlySet<string> {
   const kept = useMemo(() => ({ openedMs: Date.now(), atMs: 0, names: new Set<string>() }), [])

@@ -10,7 +10,7 @@ export type Drawn = {
   values: Values
   /** A colour token of the style: `s1` … `s6`, `other`. */
   colour: string
-  /** The dash pattern, which marks the period before or distinguishes lines by more than their colour. */
+  /** The dash pattern. It marks the previous period, or distinguishes lines for people who do not see the colours. */
   dash?: readonly number[] | undefined
   /** Whether only points are drawn, without a line. */
   isMarks?: boolean
@@ -24,7 +24,7 @@ export type Drawing = {
   zones: Zones
   completeUntil?: string | undefined
   isLog?: boolean
-  /** The least value for the end of the axis. */
+  /** The axis ends at this value or at a higher one. */
   top?: number
   /** @param step the distance between two labels, for a label of the axis */
   tell(value: number, step?: number): string

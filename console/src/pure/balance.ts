@@ -6,7 +6,7 @@ export type Credited = { at: string; credits: string }
 
 /**
  * The credits of an account.
- * @property knownFrom the time before which there may be more; undefined if these are all
+ * @property knownFrom the time before which there may be further credits; undefined if `credited` has all of them
  */
 export type Credits = { credited: readonly Credited[]; knownFrom: string | undefined }
 

@@ -69,8 +69,8 @@ function fractionOf(value: string): string {
 
 /**
  * Formats credits of a plot.
- * @param step the distance between two labels of the axis, which have as many decimals as it has; undefined if the
- *   value is not on an axis
+ * @param step the distance between two labels of the axis, whose number of decimals all labels get; undefined for a
+ *   value that is not on an axis
  */
 export function tellPlotted(credits: number, step?: number): string {
   if (step === undefined || credits === 0 || Math.abs(credits) >= 999_999.5)

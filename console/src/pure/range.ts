@@ -1,7 +1,7 @@
 import { addDays, dayIn, daysBetween, isDay } from './calendar.ts'
 import type { Query } from './place.ts'
 
-/** Periods for which figures are stored. Requests without a bill are not counted in shorter ones. */
+/** Periods by which figures are requested. For shorter periods, the gateway does not count requests without a bill. */
 export type Bucket = 'hour' | 'day' | 'week' | 'month'
 
 /** The span and buckets of a query of figures. @property endsNow whether new requests fall into the span */

@@ -35,8 +35,8 @@ const upstreamSigns: Record<UpstreamState['state'] | 'disabled', readonly [IconN
 }
 
 /**
- * Shows the state of an upstream account. A failing one is not shown as ready; one that is off or disabled gets no
- * request (CON-8).
+ * Shows the state of an upstream account. A failing account is not shown as ready. Its failures are not shown while it
+ * gets no requests, because it is off, disabled or without a key (CON-8).
  */
 export function UpstreamSign({ state, failing = false }: Pick<UpstreamState, 'state'> & { failing?: boolean }) {
   const isShown = failing && state !== 'off' && state !== 'disabled' && state !== 'no_key'
@@ -71,7 +71,8 @@ export function Outcome({ outcome, code }: { outcome: string | null; code?: stri
 }
 
 /**
- * Explains why a request has no model. Most refusals come before the model's name is read, so the name may be known.
+ * Explains why a request has no model. Most requests without one were refused before the model's name was read, so the
+ * name need not be unknown.
  */
 export function tellNoModel(code: string | null): string {
   return code === 'model_not_found' ? 'none that is known' : 'not read: the request ended before that'

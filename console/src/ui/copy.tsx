@@ -35,8 +35,8 @@ export function Copy({
 }
 
 /**
- * Copies a text. Without TLS, pages from hosts other than loopback have no clipboard API; a field is then selected and
- * copied.
+ * Copies a text. Without TLS, only pages from loopback have the clipboard API. Other pages select the text in a hidden
+ * field and copy the selection.
  */
 async function copy(text: string): Promise<void> {
   try {

@@ -129,8 +129,7 @@ type Texts = Readonly<Record<string, string>>
 /**
  * The fields of an object while they are edited. They are compared with the values at the time when the form was
  * opened, so that only edited fields are sent. After a 412 the form takes over the fields that someone else has changed
- * and that are not edited here. `meanwhile` has both values of each changed field,
- * and is undefined before (CON-2).
+ * and that are not edited here. `meanwhile` then has the old and the new value of each field that they changed (CON-2).
  */
 export function useEdited<T, Said extends Texts>(read: { of: T; version: string | undefined }, tell: (one: T) => Said) {
   const [base, setBase] = useState(() => ({ said: tell(read.of), version: read.version }))

@@ -12,7 +12,7 @@ const ofOwners: typeof groups = [['overview', 'requests', 'people', 'models'], [
 /** The pages of finance, in groups. */
 const ofFinance: typeof groups = [['finance']]
 
-/** Returns the pages of the person who is signed in, in groups. The gateway lists those of the owner of a key. */
+/** Returns the pages of the person who is signed in, in groups. `me.pages` has the pages of an owner of a key. */
 export function shownGroups(): readonly (readonly Page[])[] {
   const { pages } = me.value ?? {}
   if (pages)

@@ -14,7 +14,7 @@ export type Column<Row> = {
   wide?: boolean
   /** The value by which the heading sorts the rows that are loaded. */
   by?(row: Row): Sortable
-  /** The orders that the gateway knows for this column, in which the heading asks for them. */
+  /** The orders in which the gateway can list by this column. Each press of the heading requests the next one. */
   sorts?: readonly string[]
   cell(row: Row, at: number): ComponentChildren
 }
@@ -31,7 +31,7 @@ type Props<Row> = {
   hasMore?: boolean
   more?(): void
   refusedMore?: boolean
-  /** The order in which the gateway lists the rows, and a function that asks for another one; undefined: the usual one. */
+  /** The order in which the gateway lists the rows; undefined: its usual order. `onSort` requests another order. */
   sort?: string
   onSort?(sort: string | undefined): void
   /** The head of the column by which the rows are sorted at first, the largest value first. */
