@@ -78,7 +78,7 @@ export class HttpExchange {
     return this.isEnded || this.socket.destroyed
   }
 
-  /** Calls `act` once the client has read its whole answer or is gone; immediately if that is already so. */
+  /** Calls `act` once the operating system has taken the whole answer or the connection is closed; at once if it is. */
   whenOver(act: () => void): void {
     if (this.#isForgotten) act()
     else if (this.#endings) this.#endings.push(act)
@@ -199,7 +199,7 @@ export class HttpExchange {
     this.#forget()
   }
 
-  /** Called when the connection was closed before the client had read its whole answer. */
+  /** Called when the connection was closed before the operating system had taken the whole answer. */
   gone(): void {
     const { listener } = this
     this.#forget()
