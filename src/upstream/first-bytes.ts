@@ -86,7 +86,7 @@ export class Usual {
 
 /**
  * Measures how long requests to one account for one model wait for their first byte. If two requests hang, the account
- * is on trial. It then gets one request at a time, until such a request gets its first byte (ruling Y25).
+ * is on trial. It then gets one request at a time, until one gets its first byte or is refused as faulty (ruling Y25).
  */
 export class FirstBytes {
   /** The account's usual time to first byte, in ms, for each form of answer. `Usual` keeps these times up to date. */
@@ -147,7 +147,7 @@ export class FirstBytes {
     return ms
   }
 
-  /** Notes that the account reacted, so it does not hang. An error is a reaction too. */
+  /** Notes that the account does not hang: the first byte came, or the model refused a faulty request. */
   answered(wait: Wait): void {
     const { id, form, isTrial } = wait
     this.#waiting[form].delete(id)

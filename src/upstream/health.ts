@@ -38,8 +38,8 @@ type Cooling = {
 export type HealthState = 'ready' | 'cooling' | 'trial' | 'disabled'
 
 /**
- * The health of one account for one model (ruling U1). After a cooldown, one request at a time tries the account. Success
- * makes it ready again, failure doubles the cooldown, and any other end lets the next request try.
+ * The health of one account for one model (ruling U1). After a cooldown, one request at a time tries the account.
+ * Success makes it ready again, failure doubles the cooldown, and any other end lets the next request try.
  */
 export class Health {
   /** The times to first byte. If requests hang, the account is on trial: it gets one request at a time (ruling Y25). */
@@ -115,7 +115,9 @@ export class Health {
     if (this.#untilMs !== undefined) this.#untilMs = Math.min(this.#untilMs, this.#clockMs())
   }
 
-  /** Notes the version of the key in use. A new key makes the account ready, because old failures say nothing about it. */
+  /**
+   * Notes the version of the key in use. A new key makes the account ready, because old failures say nothing about it.
+   */
   useKey(version: number): void {
     if (version === this.#keyVersion) return
     this.#keyVersion = version

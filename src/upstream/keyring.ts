@@ -49,8 +49,8 @@ export function createKeyring(
       return key ?? fixedKey(account)
     },
     /**
-     * Watches the key sources of these upstreams, and no others. Renewed keys get the values that the new configuration
-     * has.
+     * Watches the key sources of these upstreams, and no others. Keys from files take the values that were read with
+     * the new configuration.
      */
     adopt: (upstreams: Iterable<Upstream>): void => retireOthers(readAll(upstreams)),
     /** Watches only the keys of these upstreams from now on. Commands for other upstreams end. */
@@ -69,7 +69,7 @@ export function createKeyring(
     },
   }
 
-  /** Returns the keys of these upstreams. Keys that can be renewed take the values in the new configuration. */
+  /** Returns the keys of these upstreams. Keys from files take the values that were read with the configuration. */
   function readAll(upstreams: Iterable<Upstream>): OwnedKey[] {
     return findAll(upstreams).map(({ key, account }) => {
       if (key instanceof RenewedKey) key.take(account.key)

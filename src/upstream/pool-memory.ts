@@ -251,7 +251,9 @@ export class RetryBudget {
   }
 }
 
-/** An operator's command about accounts. `retry`: try them next. `disable`: send them nothing. `enable`: use them again. */
+/**
+ * An operator's command about accounts. `retry`: try them next. `disable`: send them nothing. `enable`: use them again.
+ */
 export type Steering = 'retry' | 'disable' | 'enable'
 
 /** The accounts that a command is about: one or all accounts of an upstream, for one or all models. */

@@ -187,7 +187,10 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
         for (const place of places) if (places.length > 1) watch(memory, places, place)
         return places.map((place) => rowOf(memory, model, place))
       }),
-    /** Applies an operator's command to the matching accounts, in all replicas of a store. @returns their state afterwards */
+    /**
+     * Applies an operator's command to the matching accounts, in all replicas of a store.
+     * @returns their state afterwards
+     */
     steer(steering: Steering, meant: Meant, models: Iterable<Model>): PoolRow[] {
       memory.wish(steering, meant)
       return [...models].flatMap((model) => {

@@ -164,7 +164,9 @@ export interface Flight {
 export interface Upstreams {
   /** Sends a request. @param target a target of the configuration for which these connections were made */
   send(target: Target, request: UpstreamRequest, listener: UpstreamListener): Flight
-  /** Lets requests under way end, then closes their connections. Nothing more may be sent. Resolves when all are closed. */
+  /**
+   * Lets requests under way end, then closes their connections. Nothing more may be sent. Resolves when all are closed.
+   */
   retire(): Promise<void>
   /** Cuts all requests under way. Each listener gets an error. */
   close(): Promise<void>

@@ -177,7 +177,9 @@ function verdictOf({ about, isPartial }: Refusal, status?: number): Verdict {
   return isNamed ? verdict : { ...verdict, alarm: `upstream_account_${about}` }
 }
 
-/** Whether a server error is the request's fault: an image for a text model, or a prompt that does not fit (ruling U8). */
+/**
+ * Whether a server error is the request's fault: an image for a text model, or a prompt that does not fit (ruling U8).
+ */
 function isCallers(text: string, code: string | undefined, { profile }: JudgedModel): boolean {
   return isOverLongCode(code) || profile.requestFaults.some((part) => text.includes(part.toLowerCase()))
 }

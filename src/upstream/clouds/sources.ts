@@ -48,8 +48,8 @@ type MetadataHosts = ReadonlySet<string> | 'link'
 
 type Asked = Pick<FetchRequest, 'method' | 'headers' | 'body'> & {
   /**
-   * The hosts of a metadata service, if the address may be of one. Such a host is asked without a proxy and with a short
-   * time limit.
+   * The hosts of a metadata service, if the address may be of one. Such a host is asked without a proxy and with a
+   * short time limit.
    */
   metadata?: MetadataHosts
 }
