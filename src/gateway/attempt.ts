@@ -198,7 +198,9 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     } else this.#contain(() => this.#checkSilence(nowMs))
   }
 
-  /** Stops reading because the client does not take what it was sent. The upstream's silence does not count meanwhile. */
+  /**
+   * Stops reading because the client does not take what it was sent. The upstream's silence does not count meanwhile.
+   */
   pause(): void {
     this.#isPaused = true
     this.#notePace(this.#parts.clockMs())
@@ -408,8 +410,8 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   }
 
   /**
-   * Handles an upstream that was silent too long. No other target of the model is tried, because the provider could then
-   * charge twice (faults F-U7).
+   * Handles an upstream that was silent too long. No other target of the model is tried, because the provider could
+   * then charge twice (faults F-U7).
    */
   #takeSilence(): void {
     if (this.#state === 'waiting') this.#fail(broken, 'upstream_ttfb_timeout')

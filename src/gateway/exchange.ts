@@ -154,8 +154,8 @@ export class Outgoing {
   }
 
   /**
-   * Returns a digest of the history's last sealed item, which only the provider can read. Returns undefined for a history
-   * without sealed items.
+   * Returns a digest of the history's last sealed item, which only the provider can read. Returns undefined for a
+   * history without sealed items.
    */
   lastSealed(): string | undefined {
     return this.#body && this.#sealing?.lastIn(this.#body)

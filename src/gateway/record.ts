@@ -46,12 +46,15 @@ export type Try = {
  */
 export type Stopped = 'seen' | 'final' | 'attempts' | 'budget' | 'nobody'
 
-/** The state of a debit (docs/ledger.md): on its way, in the ledger, in the spool, or refused, so that its client got an error. */
+/**
+ * The state of a debit (docs/ledger.md): on its way, in the ledger, in the spool, or refused, so that its client got an
+ * error.
+ */
 type Settled = 'waiting' | 'posted' | 'spooled' | 'refused'
 
 /**
- * The facts of one request for logs and reports: names, counts and times, never content and never a key (ruling U5). Each
- * part of the gateway writes what it learns. Listeners read the record when the request is over and settled.
+ * The facts of one request for logs and reports: names, counts and times, never content and never a key (ruling U5).
+ * Each part of the gateway writes what it learns. Listeners read the record when the request is over and settled.
  */
 export type CallRecord = {
   id: string
@@ -59,7 +62,7 @@ export type CallRecord = {
   trace?: Trace
   /** The start of the request by the wall clock. This clock may be changed while the request runs. */
   startedMs: number
-  /** The start of the request on the monotonic clock. The times of `tries` are counted from this start. */
+  /** The start of the request on the monotonic clock, in ms. The times of `tries` are of the same clock. */
   beganMs?: number
   method: string
   path: string
@@ -141,7 +144,9 @@ export type CallRecord = {
  */
 export type RecordListener = (record: CallRecord, bug?: unknown) => void
 
-/** Makes listeners independent: if one throws, the others still get the record, and the process goes on (faults F-P7). */
+/**
+ * Makes listeners independent: if one throws, the others still get the record, and the process goes on (faults F-P7).
+ */
 export function contain(
   reportBug: (bug: Error, id?: string) => void,
   ...listeners: readonly RecordListener[]
