@@ -8,7 +8,7 @@ import { innerSchemas, readStep, type Schema, targetOf } from './schema.ts'
  * SDK (@anthropic-ai/sdk 1.12). The walk is iterative, as in `schema.ts`.
  */
 
-/** Keywords that stay. All other keywords are moved into the description. */
+/** Keywords that stay with any value. Others stay with some values (see `isKept`) or move into the description. */
 const kept = new Set(['type', 'enum', 'const', '$defs', 'definitions', 'properties', 'required', 'items'])
 const besideRef = new Set(['$ref', '$defs', 'definitions'])
 /** Keywords that constrain nothing. */
@@ -57,8 +57,8 @@ function canClose(schema: Schema, root: Schema): boolean {
 }
 
 /**
- * Whether the branches are a choice. Branches of `allOf` are not a choice, because each closed branch would forbid the
- * properties of the others.
+ * Whether the branches can become an `anyOf`. Several branches of `allOf` cannot: all must match, but each closed
+ * branch would forbid the properties of the others.
  */
 function isChoice(branches: unknown, key: (typeof choiceKeys)[number]): boolean {
   return Array.isArray(branches) && branches.length > 0 && (key !== 'allOf' || branches.length === 1)

@@ -5,8 +5,8 @@ import { mergeUsage, type UsageReport } from '../usage.ts'
 /**
  * Enforces stop sequences in text blocks (R-STOP). The text ends before the earliest match. If several matches begin
  * there, the longest counts. `finish` follows at once, with the counters reported so far. The delivery decides whether
- * to keep reading the upstream (rulings T15, C12). If the upstream reports the sequence at which it stopped, the report
- * is believed only if the client requested that sequence.
+ * to keep reading the upstream (rulings T15, C12). If an upstream reports an ordinary end and a stop sequence, the
+ * sequence is believed only if the client requested it.
  * @param asked all sequences of the request
  * @param local the sequences that the upstream does not enforce
  */
