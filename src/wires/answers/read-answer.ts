@@ -210,7 +210,9 @@ type ContentPart =
   | { kind: 'media'; media: MediaKind; source: string }
   | { kind: 'unread' }
 
-/** The kind of a part by its type. All wires share the table, since some servers use another wire's types (ruling Y5). */
+/**
+ * The kind of a part by its type. All wires share the table, since some servers use another wire's types (ruling Y5).
+ */
 const kindsOfTypes = new Map<string, 'text' | 'reasoning' | 'refusal' | 'tool_call'>([
   ['text', 'text'],
   ['output_text', 'text'],

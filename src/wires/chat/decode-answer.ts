@@ -190,8 +190,8 @@ export function isBareError(chunk: JsonObject, event: string | undefined): boole
 }
 
 /**
- * Whether a choice has a message, in `message` or in another member that some servers use (ruling Y5), or says why it has
- * none.
+ * Whether a choice has a message, in `message` or in another member that some servers use (ruling Y5), or says why it
+ * has none.
  */
 function hasMessage({ message, delta, text, finish_reason }: JsonObject): boolean {
   if (explainsSilence(finish_reason)) return true

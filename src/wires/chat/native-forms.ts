@@ -66,8 +66,8 @@ function placesOf(list: readonly unknown[]): Map<number, number> {
 
 /**
  * Merges a later value into an earlier one, and may change the earlier one. Texts of `pieced` members are joined. Other
- * texts are replaced. Lists are extended, but elements with the same index are merged. If a content changes its form, it
- * becomes a list of parts.
+ * texts are replaced. Lists are extended, but elements with the same index are merged. If a content changes its form,
+ * it becomes a list of parts.
  */
 function merge(told: unknown, more: unknown, name = ''): unknown {
   if (more == null || told == null) return more ?? told

@@ -3,8 +3,8 @@ import type { StopReason } from '../../inference/answer.ts'
 /**
  * The meanings of a model's `finish_reason`, in upper or lower case. An unlisted word means an ordinary end
  * (translation 3.1). So this table must list all words for an incomplete answer, including words of other wires that
- * servers pass on. Gemini's chat endpoint adds its own word: `content_filter: PROHIBITED_CONTENT`. vLLM ends a text that
- * repeats itself with `repetition`.
+ * servers pass on. Gemini's chat endpoint adds its own word: `content_filter: PROHIBITED_CONTENT`. vLLM ends a text
+ * that repeats itself with `repetition`.
  */
 const decoded: Record<string, StopReason | 'failed'> = {
   stop: 'end',

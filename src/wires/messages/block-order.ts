@@ -35,7 +35,9 @@ type OrderedBlock = {
    */
   shape: ArgumentShape
   raw: string
-  /** For a call: whether other blocks have begun inside it. Then only its own stop or the answer's end ends the call. */
+  /**
+   * For a call: whether other blocks have begun inside it. Then only its own stop or the answer's end ends the call.
+   */
   isOverlapped: boolean
   /** The upstream's stop frame for a call with broken arguments. The frame is withheld. */
   stop: RawFrame

@@ -78,7 +78,9 @@ function withoutLastThoughts(turn: Turn, prepared: Prepared): Turn {
   return { ...turn, parts: turn.parts.slice(0, end) }
 }
 
-/** The user turn put before the first turn. It is constant, like everything at the head of a conversation (ruling T8). */
+/**
+ * The user turn put before the first turn. It is constant, like everything at the head of a conversation (ruling T8).
+ */
 const opening: Turn = { by: 'user', parts: [{ type: 'text', text: '.' }] }
 const goingOn: Turn = { by: 'user', parts: [{ type: 'text', text: 'Continue.' }] }
 

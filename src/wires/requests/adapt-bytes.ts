@@ -47,7 +47,9 @@ export type AdaptContext = {
   isOurSeal: (text: string) => boolean
 }
 
-/** Scopes the client's cache key to its account. If the client sent none, adds the gateway's own key (rulings P6, Y18). */
+/**
+ * Scopes the client's cache key to its account. If the client sent none, adds the gateway's own key (rulings P6, Y18).
+ */
 export function setCacheKey(body: ClientBody, { profile }: Model, values: MemberValues, context: AdaptContext): void {
   const { scopedKey, implicitKey } = context
   const field = 'prompt_cache_key'

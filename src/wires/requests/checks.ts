@@ -44,8 +44,8 @@ export function checkConversation(client: ClientHalf, body: ClientBody): void {
 const keyCharactersMax = 256
 
 /**
- * Headers of agents that serve as the conversation key if the client sent neither the wire's field nor `x-session-id`.
- * Such a header never causes a refusal (ruling P6).
+ * Headers of agents that serve as the conversation key if the client sent neither the wire's field nor `x-session-id`
+ * nor the headers of Claude Code. Such a header never causes a refusal (ruling P6).
  */
 const fallbackHeaders = ['x-session-affinity', 'session-id', 'session_id']
 
