@@ -94,7 +94,9 @@ function readItem(item: SimulatorJson, last: PromptTurn | undefined): PromptTurn
   return turn
 }
 
-/** Renders an item for the prompt, without ids and states. A string is rendered like one text part, an image as a hash. */
+/**
+ * Renders an item for the prompt, without ids and states. A string is rendered like one text part, an image as a hash.
+ */
 function segmentOf(item: SimulatorJson): Segment {
   const { id: _id, status: _status, type = 'message', content, output, ...rest } = item
   const parts = partsOf(content ?? output)
