@@ -96,10 +96,11 @@ const costMax = 1_000_000
  * - xAI: `cost_in_usd_ticks` in 10⁻¹⁰ USD (docs.x.ai/developers/cost-tracking).
  * - OpenRouter: `cost` in its credits (openrouter.ai/docs, Usage Accounting).
  * - Perplexity: `cost` is a map with `total_cost`.
+ * - DeepInfra: `estimated_cost` in USD.
  */
 export function noteCost(
   report: UsageReport,
-  { cost_in_usd_ticks: ticks, cost }: Record<string, unknown>,
+  { cost_in_usd_ticks: ticks, estimated_cost, cost = estimated_cost }: Record<string, unknown>,
 ): UsageReport {
   if (ticks === undefined && cost === undefined) return report
   const said = typeof cost === 'object' && cost !== null ? (cost as Record<string, unknown>)['total_cost'] : cost

@@ -168,7 +168,10 @@ test('P9 timings beside a responses model’s last event, or in an event of a me
   assert.doesNotMatch(stream('messages', text), telling)
 })
 
-/** What servers and gateways tell of the model: Vercel's, LiteLLM of a model of Vertex AI, Azure, and Groq. */
+/**
+ * What servers and gateways tell of the model: Vercel's, LiteLLM of a model of Vertex AI, Azure, Groq, OpenRouter,
+ * NanoGPT, the AI/ML API and OpenCode Zen.
+ */
 const gateways = {
   provider_metadata: { gateway: { routing: { finalProvider: 'novita' }, cost: '0.0042', generationId: 'gen_01K' } },
   providerMetadata: { gateway: { marketCost: '0.0042' } },
@@ -181,8 +184,12 @@ const gateways = {
   content_filter_raw: [],
   content_filter_offsets: { check_offset: 44 },
   usage_breakdown: { models: [{ model: 'openai/gpt-oss-120b' }] },
+  openrouter_metadata: { endpoints: { available: [{ provider: 'novita', selected: true }] } },
+  x_nanogpt_pricing: { amount: 0.0042, currency: 'USD' },
+  meta: { usage: { credits_used: 84, usd_spent: 0.0042 } },
+  cost: '0.0042',
 }
-const told = /novita|0\.0042|gen_01K|vertex|metadata|filter|gpt-oss/i
+const told = /novita|0\.0042|gen_01K|vertex|metadata|filter|gpt-oss|nanogpt|credits|cost|opencode/i
 
 test('P9 X14 providers and costs that a gateway tells of are dropped, also inside a message', () => {
   const answer = (wire: 'messages' | 'chat' | 'responses', more: Json) => {
@@ -200,9 +207,11 @@ test('P9 X14 providers and costs that a gateway tells of are dropped, also insid
       choices: [{ index: 0, delta: { content }, finish_reason: null, content_filter_offsets: { check_offset: i } }],
     })
   const last = { choices: [{ index: 0, delta: { ...gateways }, finish_reason: 'stop' }], usage: answers.chat['usage'] }
-  const text = `${['a', 'b', 'c'].map(said).join('')}${chunk({ ...last, ...gateways })}data: [DONE]\n\n`
+  const zen = `data: {"choices":[],"x-opencode-type":"inference-cost","cost":"0.0042","normalizedUsage":{}}\n\n`
+  const text = `${['a', 'b', 'c'].map(said).join('')}${chunk({ ...last, ...gateways })}${zen}data: [DONE]\n\n`
   assert.doesNotMatch(stream('chat', text), told)
   assert.match(stream('chat', text, 7), /"delta":\{\},"finish_reason":"stop"/)
+  assert.equal(stream('chat', text), stream('chat', text.replace(zen, '')), 'a chunk only about the cost is left out')
   const end = frames.messages.map((frame) => frame.replace('"usage":', `"generationId":"gen_01K","usage":`))
   assert.doesNotMatch(stream('messages', end.join('')), told)
   const own = `"object":"response","content_filters":[{"blocked":false}]`

@@ -22,6 +22,7 @@ const bills: [usage: Record<string, unknown>, text: string | undefined][] = [
   [{ cost_in_usd_ticks: 37_756_001 }, '0.0037756001'],
   [{ cost: 0.000_95 }, '0.00095'],
   [{ cost: { input_tokens_cost: 0.1, total_cost: 0.777 } }, '0.777'],
+  [{ estimated_cost: 0.000_026_8 }, '0.0000268'],
   [{ cost: 'much' }, undefined],
   [{}, undefined],
 ]

@@ -92,7 +92,7 @@ export function renameInUsage(
  * Members of a usage that report the provider's charges. Clients never see these (rulings P10, X14). See `noteCost`.
  */
 const costNames: ReadonlySet<string> = new Set([
-  ...['cost', 'cost_details', 'cost_in_usd_ticks', 'total_cost', 'market_cost', 'is_byok'],
+  ...['cost', 'cost_details', 'cost_in_usd_ticks', 'estimated_cost', 'total_cost', 'market_cost', 'is_byok'],
 ])
 
 /**
@@ -160,6 +160,12 @@ export const tellingNames: readonly string[] = [
   'provider_metadata', // Vercel's gateway, with its routes and costs; the next two too
   'providerMetadata',
   'generationId',
+  'openrouter_metadata', // OpenRouter, with its routes
+  'cost', // OpenCode Zen, in a last chunk or ping, with the next two
+  'x-opencode-type',
+  'normalizedUsage',
+  'x_nanogpt_pricing', // NanoGPT
+  'meta', // AI/ML API, with its charge
   'vertex_ai_grounding_metadata', // LiteLLM with a model of Vertex AI; the next three too
   'vertex_ai_url_context_metadata',
   'vertex_ai_safety_results',
