@@ -1,5 +1,5 @@
 import { BookError } from './book-error.ts'
-import type { BookChange, BookWrite } from './book-rules.ts'
+import { type BookChange, type BookWrite, postCredit } from './book-rules.ts'
 import type { Calendar } from './calendar.ts'
 import { formatCredits } from './credit.ts'
 import { type GrantBase, type GrantEntryKind, grantPrefix, monthOf, monthOfGrant } from './grants.ts'
@@ -42,7 +42,7 @@ export function postGrant(
       const reference = freeReference(taken, 'grant', accountId, month)
       const lapseNanos = grant.lapses && base ? lapseOf(base.amountNanos, spentNanos, account.balanceNanos) : 0n
       const writes: BookWrite[] = [
-        { kind: 'post_credit', accountId, amountNanos: grant.nanos, reference },
+        postCredit(account, grant.nanos, reference),
         { kind: 'set_account', accountId, fields: { lastGrant: reference } },
       ]
       const after: Record<string, string> = { amount: formatCredits(grant.nanos), reference }

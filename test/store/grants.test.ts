@@ -134,6 +134,13 @@ onEachStore((engine) => {
     assert.equal(await balance(), 200n)
   })
 
+  test('law 13 C1 a grant that the account cannot hold is refused like any credit', async () => {
+    const { store, id } = await open(true, 9_223_371_936)
+    await store.turn(december)
+    await assert.rejects(store.grant(id), (error) => error instanceof BookError && error.code === 'overflow')
+    assert.equal((await store.findAccount(id)).balanceNanos, credits(9_223_372_036))
+  })
+
   test('law 13 several simultaneous calls grant once', async () => {
     const { store, id, balance } = await open(true, 0)
     const others = [await store.beside(), await store.beside()]
