@@ -322,6 +322,33 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
+  for (const timeZone of ['UTC', 'Asia/Tokyo'])
+    test(`issue 48 X12 months are detached in their order after a change to another zone: ${timeZone}`, async () => {
+      const store = await engine.open({ atMs: Date.UTC(2026, 0, 31, 10), zone })
+      await store.adoptReporting(reporting)
+      const { id } = await store.createAccount('one', 10n ** 12n)
+      // Around the end of January in each zone, then one in each later month.
+      const moments = ['2026-01-31T14:30Z', '2026-01-31T22:30Z', '2026-01-31T23:30Z', '2026-02-01T00:30Z']
+      for (const [n, at] of [...moments, '2026-02-15T12:00Z', '2026-03-15T12:00Z', '2026-04-15T12:00Z'].entries()) {
+        await store.turn(Date.parse(at))
+        await store.postDebits([createDebitRow(`req_${n}`, id)])
+      }
+      await foldAll(store)
+      const before = await list(store)
+      await detachMonth(store.archives, wishes('2026-01'))
+      await attachMonth(store.archives, wishes('2026-01'))
+      await store.rezone(timeZone)
+      await foldAll(store)
+      await assert.rejects(detachMonth(store.archives, wishes('2026-03')), { code: 'month_order', subject: '2026-02' })
+      for (const month of months) {
+        await detachMonth(store.archives, wishes(month))
+        assert.deepEqual(await store.verify(verifyOptions), [], month)
+      }
+      for (const month of months) await attachMonth(store.archives, wishes(month))
+      assert.deepEqual(await list(store), before)
+      assert.deepEqual(await store.verify(verifyOptions), [])
+    })
+
   test('issue 48 statements and heads of other months stay the same, whichever months are away', async () => {
     const { store, a, b, quiet } = await open()
     // The zone is an hour ahead of UTC, from the end of March on by two.

@@ -180,11 +180,14 @@ async function plan(
   const state = await run(readUsageState(dialect))
   if (!isRecorded(state)) throw new BookError('zone_unrecorded', store.shown)
   const calendar: Calendar = createCalendar(state)
-  const { startMs: fromMs, endMs: untilMs } = calendar.periodOf(calendar.startOf(`${month}-01`), 'month')
+  const spanOf = (one: string) => calendar.periodOf(calendar.startOf(`${one}-01`), 'month')
+  const { startMs: fromMs, endMs: untilMs } = spanOf(month)
   if ((await run(readNowMs(dialect))) < untilMs + closedAfterMs) throw new BookError('month_open', month)
   const { before, later } = neighbours(await run(readArchives(dialect)), month)
   if (later) throw new StoreError(`${month} has no entries of its own: they are in the archive of ${later.month}`)
-  const span = { fromMs, untilMs, archivedMs: before?.untilMs ?? 0 }
+  // The last archive may be of another zone, in which its month ended earlier. Entries between the ends follow it.
+  const archivedMs = before ? Math.max(before.untilMs, spanOf(before.month).endMs) : 0
+  const span = { fromMs, untilMs, archivedMs }
   const { fromMs: oldestMs, ...planned } = await run(planArchive(dialect, span, isAll))
   if (isAll && planned.olderMs !== undefined)
     throw new BookError('month_order', calendar.dateOf(planned.olderMs).slice(0, 7))

@@ -39,8 +39,11 @@ export function* findUsageDifferences(
   const note = (found: readonly string[]) => {
     for (const finding of found) findings.push(finding)
   }
-  // The store lacks the entries of detached archives. So the figures of their days are not checked.
-  const away = (yield* readArchives(dialect)).filter(isAway).map(({ untilMs }) => untilMs / quarterMs)
+  // The store lacks the entries of detached archives. So the figures of their days are not checked. An archive of another
+  // zone may end within a day.
+  const away = (yield* readArchives(dialect))
+    .filter(isAway)
+    .map(({ untilMs }) => calendar.periodOf(untilMs - 1, 'day').endMs / quarterMs)
   for (let from = Math.max(state.keptFrom, ...away); ; ) {
     const next = (put: Put) => {
       const at = `CAST(${put(from)} AS integer)`
