@@ -75,8 +75,10 @@ export async function copyStore(source: CopySource, target: CopyTarget, listener
   let told = ''
   for (let lastMs = listener.clockMs(); ; ) {
     let startMs = 0
-    const outcome = await source.hold((held) => {
+    const outcome = await source.hold(async (held) => {
       startMs = listener.clockMs()
+      // Another copy may have moved the source meanwhile.
+      await refuseMoved(source, target)
       return copy.end(held)
     })
     if ('result' in outcome) {

@@ -2,7 +2,13 @@ import { hash } from 'node:crypto'
 import { entryKinds, formOf } from '../../accounts/chain.ts'
 import { entryColumns, fieldColumns } from '../../accounts/entry-row.ts'
 import { StoreError } from '../files/store-error.ts'
-import { type Database, openDatabase, type Transaction } from '../postgres/database.ts'
+import {
+  type Database,
+  type DatabaseSession,
+  openDatabase,
+  openSession,
+  type Transaction,
+} from '../postgres/database.ts'
 import { locks, makePartitions, migrate, refuseEmpty } from '../postgres/migrate.ts'
 import { allowWriting, closeStore, reopenStore } from '../postgres/moved.ts'
 import { leaseMs } from '../postgres/replicas.ts'
@@ -71,12 +77,18 @@ export async function openPostgresSource(place: PostgresPlace): Promise<CopySour
 
 export async function openPostgresTarget(place: PostgresPlace): Promise<CopyTarget> {
   const database = await open(place)
-  const { shown } = place
+  const { shown, url } = place
+  const reading = readingEnd(database, shown)
+  let session: DatabaseSession | undefined
   return {
     ...promising(answering(questions, (step) => writing((transaction) => run(transaction, step)))),
-    ...readingEnd(database, shown),
-    begin: (oldestMs) =>
-      database.transact(async (transaction) => {
+    ...reading,
+    async begin(oldestMs) {
+      // Only one copy at a time may fill a database. The lock ends with its session.
+      session = await openSession({ url, patienceMs, purpose: 'copy' })
+      const [free] = await session.query(`SELECT 1 WHERE pg_try_advisory_lock(${locks.copy})`)
+      if (!free) throw new StoreError(`another triwire store copy fills ${shown}: wait until it has ended`)
+      await database.transact(async (transaction) => {
         await transaction.query('SELECT pg_advisory_xact_lock($1)', [locks.schema])
         const servers = await findServers(transaction)
         if (servers)
@@ -84,7 +96,8 @@ export async function openPostgresTarget(place: PostgresPlace): Promise<CopyTarg
         await closeStore(transaction, '')
         const months = Math.ceil((Date.now() - oldestMs) / monthMs) + 1
         await makePartitions(transaction, Math.max(1, Math.min(monthsBackMax, months)))
-      }),
+      })
+    },
     addEntries: (rows) =>
       writing(async ({ query }) => {
         if (rows.some((row) => formOf(row) === '3')) await query(beginDetails)
@@ -94,6 +107,10 @@ export async function openPostgresTarget(place: PostgresPlace): Promise<CopyTarg
       await database.query('ANALYZE triwire.entries, triwire.balances, triwire.credits, triwire.accounts, triwire.keys')
     },
     finish: () => database.transact(reopenStore),
+    async close() {
+      session?.close()
+      await reading.close()
+    },
   }
 
   function writing<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {

@@ -7,7 +7,7 @@ import { sayPooler } from './trouble.ts'
 /**
  * The numbers of our advisory locks. They lock the schema, operators' changes, and the posting of entries (ruling C15).
  */
-export const locks = { schema: 7_411_001, operators: 7_411_002, head: 7_411_003 } as const
+export const locks = { schema: 7_411_001, operators: 7_411_002, head: 7_411_003, copy: 7_411_004 } as const
 
 /** The `server_version_num` of the oldest supported PostgreSQL. */
 const oldestServer = 140_000

@@ -118,7 +118,7 @@ const requestId = (at: number) =>
 type Heard = { notes: string[]; progress: string[] }
 
 /** @param onPause what happens elsewhere while the copy waits for servers */
-async function copy(from: StorePlace, to: StorePlace, onPause = () => {}): Promise<CopyReport & Heard> {
+async function copy(from: StorePlace, to: StorePlace, onPause: () => unknown = () => {}): Promise<CopyReport & Heard> {
   const heard: Heard = { notes: [], progress: [] }
   let nowMs = 0
   const listener: CopyListener = {
@@ -126,7 +126,7 @@ async function copy(from: StorePlace, to: StorePlace, onPause = () => {}): Promi
     note: (text) => void heard.notes.push(text),
     async pause(ms) {
       nowMs += ms
-      onPause()
+      await onPause()
     },
     clockMs: () => nowMs,
   }
@@ -338,6 +338,39 @@ test('a copy runs beside a server, follows it, and waits for it to stop', { skip
   assert.equal(report.sums.entries, 35 + 11 + 1)
   const names = postgres.run('SELECT name FROM triwire.accounts ORDER BY name', place.shown.split('/').at(-1)!)
   assert.deepEqual(names.split('\n'), ['one', 'three', 'two', 'uno'])
+})
+
+test('X7 of two copies that wait for a server, the first moves the store, and the other is refused', {
+  skip,
+}, async () => {
+  for (const [other, first] of [
+    [database(), database()],
+    [fileAt(newFile()), database()],
+  ] as const) {
+    const file = newFile()
+    fill(file)
+    const unlock = lockStore(file)
+    const failing = copy(fileAt(file), other, async () => {
+      unlock()
+      await copy(fileAt(file), first)
+    })
+    const message = `${file} was moved to ${first.shown}: name that store instead, or move it back with triwire store copy`
+    await assert.rejects(failing, { name: 'Error', message })
+    const target = await openTarget(other)
+    assert.equal((await target.readMoved())?.to, '', 'no server may use it')
+    await target.close()
+  }
+})
+
+test('X7 a second copy into a target that a copy fills is refused', { skip }, async () => {
+  const file = newFile()
+  fill(file)
+  for (const place of [database(), fileAt(newFile())]) {
+    const target = await openTarget(place)
+    await target.begin(Date.now())
+    await assert.rejects(copy(fileAt(file), place), StoreError)
+    await target.close()
+  }
 })
 
 test('F-S3 debits in the spool are booked before the store is moved', { skip }, async () => {
