@@ -36,7 +36,7 @@ const works = {
   'attach again': attachMonth,
 }
 
-/** The longest that an answer may take beside a command, in ms. On an idle machine it takes a second at most, for the guards of the ledger. */
+/** The longest time of an answer beside a command, in ms. On an idle machine, guards of the ledger take a second. */
 const slowMs = 5_000
 
 async function archiveUnderLoad(setting: Setting, size: Size): Promise<Finding[]> {
@@ -81,7 +81,7 @@ async function archiveUnderLoad(setting: Setting, size: Size): Promise<Finding[]
   return [...findings, ...(await judgeBooks(setting, all, () => books.verify({ priceNanos, readList: readKeptList })))]
 }
 
-/** Debits of two months that are over, of accounts that then go on; posted by a clock that is turned. */
+/** Posts debits of two past months with a clock that is set back. The accounts are used afterwards too. */
 async function fillPast({ postgres, url }: Setting, perMonth: number) {
   const name = new URL(url).pathname.slice(1)
   const now = new Date()

@@ -48,7 +48,7 @@ async function useNewKeys(setting: Setting, size: Size): Promise<Finding[]> {
   return [finding(counts[200] === seen.length, `${keys} keys on three replicas at once: ${formatCounts(counts)}`)]
 }
 
-/** From the end of the command to the first answer that heeds it, on each replica. */
+/** Measures on each replica the time from the end of a command to the first answer that shows its effect. */
 async function heedChanges(setting: Setting, size: Size): Promise<Finding[]> {
   const replicas = await startThree(setting)
   const { books } = setting
@@ -64,7 +64,7 @@ async function heedChanges(setting: Setting, size: Size): Promise<Finding[]> {
     await measure('spent', payer.key, [402], () => books.credit(name, -parseCredits('2'), `spent-${i}`))
     await measure('credit', payer.key, [200], () => books.credit(name, parseCredits('3'), `more-${i}`))
     const [first] = (await books.listKeys(name)).filter((key) => key.id !== id)
-    // Many of them fail from one address, which then has to wait (ruling R4).
+    // Many requests with the revoked key come from one address, which therefore also gets a 429 (ruling R4).
     await measure('revoke', payer.key, [401, 429], () => books.revokeKey(first!.id))
   }
   return Object.entries(lags).map(([what, times]) =>
@@ -81,7 +81,7 @@ async function heedChanges(setting: Setting, size: Size): Promise<Finding[]> {
       replicas.map(async (replica) => {
         while (performance.now() - changedMs < 5_000) {
           const begun = performance.now()
-          // An answer to a request from before the change proves nothing; the moment when the request began counts.
+          // A request may begin before the change and be answered after it. So the start of the request is measured.
           if (heeded.includes((await ask(replica, { key })).status)) return void lags[what]!.push(begun - changedMs)
           await pause(5)
         }
@@ -114,7 +114,7 @@ async function guess(setting: Setting, size: Size): Promise<Finding[]> {
   await Promise.all(
     Array.from({ length: 64 }, async () => {
       while (left-- > 0) {
-        // Each from an address of its own: who is throttled makes nobody be asked.
+        // Each request has another address. A throttled address would be refused without a question to the database.
         const ip = `10.${left >> 16}.${(left >> 8) & 255}.${left & 255}`
         const { status } = await ask(replica, { key: createKey().key, ip })
         statuses[status] = (statuses[status] ?? 0) + 1

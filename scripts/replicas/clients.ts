@@ -14,22 +14,22 @@ export type Seen = {
   status: number
   code: string | undefined
   requestId: string | undefined
-  /** The answer came to its end, so the client pays for it. */
+  /** Whether the answer was complete. The client must then pay for it. */
   isWhole: boolean
   ms: number
 }
 
-/** No pool shall be the limit of who asks a thousand times at once. */
+/** The connections suffice for a thousand concurrent requests, so that none waits for a connection. */
 const agent = new Agent({ connections: 2_000, pipelining: 1, keepAliveTimeout: 30_000 })
 
 export type Asking = {
   key: string
   wire?: Wire
   stream?: boolean
-  /** Of the catalog of `setting.ts`. */
+  /** A model of the catalog in `setting.ts`. */
   model?: string
   maxTokens?: number
-  /** Whom a proxy in front would name. */
+  /** The address of the client that a proxy in front would name. */
   ip?: string
 }
 
@@ -96,14 +96,17 @@ export async function get(url: string, headers: Record<string, string> = {}): Pr
   }
 }
 
-/** How many there are of each status, in words. */
+/** Counts the answers of each status. */
 export function tally(seen: readonly Seen[]): Record<number, number> {
   const counts: Record<number, number> = {}
   for (const { status } of seen) counts[status] = (counts[status] ?? 0) + 1
   return counts
 }
 
-/** Asks at a steady rate, in turns, however fast they are answered. @returns stops, and gives what was seen. */
+/**
+ * Sends requests to the replicas in turns, at a steady rate, even if earlier ones are slow.
+ * @returns a function that stops this, and returns all answers
+ */
 export function keepAsking(
   replicas: () => readonly Pick<Replica, 'url'>[],
   asking: () => Asking,

@@ -11,16 +11,16 @@ import { type Finding, finding, formatCounts, type Trial } from './report.ts'
 import type { Payer, Replica, Setting } from './setting.ts'
 
 const [refusedMs, unreadyMs, readyMs] = [2_200, 5_000, 4_000]
-/** How long the database is away. */
+/** How long the database cannot be reached, in ms. */
 const awayMs = 6_000
-/** Until debits that the database does not take are overdue, and somewhat longer. */
+/** A little longer than the time after which debits that the database does not accept count as overdue, in ms. */
 const overdueMs = 6_000
 
 /** A fault of the database, and the way to end it. */
 type Fault = {
   begin(setting: Setting, replicas: readonly Replica[]): void
   end(setting: Setting, replicas: readonly Replica[]): void
-  /** The database answers during the fault. */
+  /** Whether the database still answers during the fault. */
   isPassable?: boolean
 }
 
@@ -157,8 +157,8 @@ async function takeAway(setting: Setting, fault: Fault): Promise<Finding[]> {
 }
 
 /**
- * The disk of the database has no room, for long enough that debits are overdue; then it has.
- * @param isLog its write-ahead log needs another file then, and for want of it the database ends itself.
+ * Fills the disk of the database until debits are overdue, and then frees it.
+ * @param isLog whether the write-ahead log needs another file meanwhile. Without space for it, the database ends itself
  */
 async function fillDisk(setting: Setting, isLog: boolean): Promise<Finding[]> {
   if (!isRoot) return [finding(true, 'left out: only root can make a disk of its own')]
@@ -188,7 +188,7 @@ async function fillDisk(setting: Setting, isLog: boolean): Promise<Finding[]> {
   clearInterval(refill)
   rmSync(filler)
   const endedMs = performance.now()
-  // Operators start a database again that has ended itself because of the fault.
+  // The database has ended itself because of the fault, so it is started again, as an operator would do.
   if (isLog) startAnew(setting)
   const ready = await Promise.all(replicas.map((replica) => untilStatus(replica, 200, 15_000)))
   const firstOk = await untilAnswered(replicas[0]!, key, endedMs)
@@ -225,7 +225,7 @@ function startAnew({ postgres }: Setting): void {
   postgres.start()
 }
 
-/** Until there is none left that was made before. */
+/** Uses up the files of the write-ahead log that exist already, so that the database needs a new one. */
 function endLogFiles({ postgres }: Setting): void {
   try {
     for (let i = 0; i < 8; i++) postgres.run("SELECT pg_logical_emit_message(false, 'full', 'one'), pg_switch_wal()")
@@ -234,14 +234,14 @@ function endLogFiles({ postgres }: Setting): void {
   }
 }
 
-/** Until nothing more fits. */
+/** Writes to a file until its disk is full. */
 function fill(path: string): void {
   const piece = Buffer.alloc(65_536)
   const file = openSync(path, 'a')
   try {
     for (;;) if (writeSync(file, piece) === 0) return
   } catch {
-    // That is it.
+    // The disk is full.
   } finally {
     closeSync(file)
   }
@@ -253,7 +253,7 @@ function countWords(replicas: readonly Replica[], event: string): string {
   return [...told].join('; ')
 }
 
-/** Well-formed, and nobody's: whether it is valid only the database knows. */
+/** A well-formed key that nobody has. Only a look into the database shows that it is invalid. */
 const unknownKey = createKey().key
 
 async function count({ url }: Replica, key: string): Promise<{ status: number; ms: number }> {
@@ -267,7 +267,7 @@ async function count({ url }: Replica, key: string): Promise<{ status: number; m
   return { status: answer?.status ?? 0, ms: performance.now() - begun }
 }
 
-/** @returns when `/readyz` first had the status, by the clock of `performance`. */
+/** @returns the time at which `/readyz` first had the status, by the clock of `performance` */
 export async function untilStatus(
   { adminUrl }: Replica,
   status: number,

@@ -4,7 +4,7 @@ import { ask, keepAsking, type Seen, tally, type Wire } from './clients.ts'
 import { type Finding, finding, formatCounts, type Size, type Trial } from './report.ts'
 import type { Replica, Setting } from './setting.ts'
 
-/** As of the replicas (docs/scaling.md). */
+/** The lease of a replica's holds, in ms (docs/scaling.md). */
 const leaseMs = 10_000
 
 const wires: readonly Wire[] = ['messages', 'chat', 'responses']
@@ -41,9 +41,8 @@ async function killReplicas(setting: Setting, size: Size): Promise<Finding[]> {
 }
 
 /**
- * Checks that each answer that was seen whole is in the ledger once, that each entry has its request, and that the books
- * are right.
- * @param verify that of another triwire, if the schema is a newer one's
+ * Checks that each complete answer is in the ledger once, that no request is in it twice, and that the books are right.
+ * @param verify verifies the books; the code of another triwire if a newer one has migrated the schema
  */
 export async function judgeBooks(
   { books }: Setting,
@@ -72,7 +71,7 @@ async function untilHeld({ postgres, url }: Setting): Promise<void> {
   while (postgres.run('SELECT coalesce(max(held), 0) FROM triwire.shares', database) === '0') await pause(20)
 }
 
-/** All the credit is held by one replica's slow answer. */
+/** Kills a replica whose slow answer holds all of the credit, and measures when another replica can use the credit. */
 async function freeHolds(setting: Setting): Promise<Finding[]> {
   const [first, second] = await Promise.all([setting.startReplica(), setting.startReplica()])
   const { key } = await setting.makePayer('0.001')
@@ -91,7 +90,7 @@ async function freeHolds(setting: Setting): Promise<Finding[]> {
   const told = freeMs === undefined ? 'never' : `after ${(freeMs / 1_000).toFixed(1)} s`
   return [
     finding(beside.status === 402, `held by another replica: ${beside.status}`),
-    // A beat comes each second, so that the lease may have begun a second before the death.
+    // A replica renews its lease every second, so the lease may have begun up to a second before the kill.
     finding(freeMs !== undefined && freeMs >= leaseMs - 1_500 && freeMs <= leaseMs + 1_000, `free ${told}`),
   ]
 }

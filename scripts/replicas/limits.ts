@@ -7,10 +7,10 @@ import { holdTokens, type Payer, type Replica, type Setting } from './setting.ts
 const perMinute = 300
 const asked = 1_000
 const keyPerMinute = 120
-/** A token of output, at 15 a million. */
+/** The price of a token of output: 15 credits for a million. */
 const outputNanos = 15_000n
 
-/* One account, three gateways, a thousand requests at once: what may run is what one gateway would have let run. */
+/* A thousand concurrent requests of one account at three gateways. As many may run as a single gateway would admit. */
 
 export const limits: readonly Trial[] = [
   {
@@ -107,7 +107,7 @@ function askAtOnce(replicas: readonly Replica[], { key }: Payer): Promise<Seen[]
   return Promise.all(Array.from({ length: asked }, (_, i) => ask(replicas[i % replicas.length]!, { key })))
 }
 
-/** Asks in twenty rounds, so that some fall before, some into and some after the event meanwhile. */
+/** Sends requests in twenty rounds, so that some come before the trial's event, some during it and some after it. */
 async function askInRounds(replicas: readonly Replica[], { key }: Payer): Promise<Seen[]> {
   const rounds: Promise<Seen>[] = []
   for (let i = 0; i < asked; i++) {
@@ -151,7 +151,8 @@ function emptyUnlogged({ postgres, url }: Setting): void {
 }
 
 /**
- * The ledger gives the cost of one answer of the model. Its hold follows from that, since all its tokens cost the same.
+ * Sends concurrent requests on a balance that suffices for ten answers. The first answer's ledger entry has the cost of
+ * an answer, and the tokens by which it exceeds its hold.
  */
 async function overdraw(setting: Setting, model: 'within-hold' | 'beyond-hold'): Promise<Finding[]> {
   const { books } = setting
@@ -170,7 +171,7 @@ async function overdraw(setting: Setting, model: 'within-hold' | 'beyond-hold'):
   const { balanceNanos } = await books.findAccount(id)
   const counts = tally(seen)
   const answered = counts[200] ?? 0
-  // The law (src/accounts/live-accounts.ts). The estimate of the input may be a little more than what it came to.
+  // The law of src/accounts/live-accounts.ts. 50 tokens are added for input, whose estimate can exceed the real number.
   const holdNanos = BigInt(holdTokens + 50) * outputNanos
   const allowedNanos = -(excessNanos * BigInt(answered) + holdNanos)
   return [
@@ -180,7 +181,7 @@ async function overdraw(setting: Setting, model: 'within-hold' | 'beyond-hold'):
   ]
 }
 
-/** As `overdraw`, of the budget of a key whose account has plenty: what is counted of it is what its entries come to. */
+/** Like `overdraw`, for the budget of a key whose account has enough credit. Spending must equal the key's entries. */
 async function overspend(setting: Setting, model: 'within-hold' | 'beyond-hold'): Promise<Finding[]> {
   const { books } = setting
   const rich = await setting.makePayer()

@@ -2,16 +2,16 @@ import { connect, createServer, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { listen } from '../../test/support/listen.ts'
 
-/** The ways of treating bytes that pass, also on connections that are open already. */
+/** The treatment of bytes on the line, also on connections that are open already. */
 export type LineState =
   | 'passes'
   /** Nothing arrives, and neither side notices. */
   | 'swallows'
-  /** Each piece is 200 ms late, each way. */
+  /** Each piece arrives 200 ms late, in both directions. */
   | 'late'
   /** New connections are accepted and closed, and open ones are reset. */
   | 'hangs up'
-  /** Answers are lost: what is asked arrives, and then the connection ends. */
+  /** Questions arrive, but instead of the answer the connection ends. */
   | 'loses answers'
 
 /** The line between a replica and its database. */

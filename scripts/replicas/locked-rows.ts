@@ -6,13 +6,13 @@ import { judgeBooks } from './deaths.ts'
 import { type Finding, finding, formatCounts, type Trial } from './report.ts'
 import type { Payer, Replica, Setting } from './setting.ts'
 
-/** How long somebody's transaction holds the rows, and how long all is quiet before and after. */
+/** How long a foreign transaction locks the rows, and the undisturbed time before and after it, in ms. */
 const [lockedMs, quietMs] = [15_000, 2_000]
 
-/** Of each account. */
+/** The rate of requests of each account. */
 const perSecond = 10
 
-/** Rows of single accounts that somebody locks, which must be nobody else's trouble (ruling Y16). */
+/** A foreign transaction locks the rows of some accounts. This must not affect any other account (ruling Y16). */
 export const lockedRows: readonly Trial[] = [
   {
     name: 'one locked row',
@@ -46,7 +46,7 @@ async function lockRows(setting: Setting, { accounts, locked, restarts = false }
   const watched = watchReadiness(alive)
   let spooledBefore: string[] = []
   if (restarts) {
-    // By then the locked accounts have debits in the spool of the one that is killed.
+    // After this time, the spool of the replica that is killed has debits of the locked accounts.
     await pause(lockedMs / 2)
     const [victim] = alive.splice(1, 1)
     spooledBefore = unsettledAccounts(victim!)
@@ -61,7 +61,7 @@ async function lockRows(setting: Setting, { accounts, locked, restarts = false }
   const [theirs, others] = [seen.slice(0, locked).flat(), seen.slice(locked).flat()]
   const unsettled = new Set([...alive.flatMap(unsettledAccounts), ...spooledBefore])
   const besides = payers.slice(locked).filter(({ accountId }) => unsettled.has(accountId))
-  // A connection of the replica that was killed is no refusal.
+  // A connection that broke because its replica was killed does not count as a refusal.
   const refused = others.filter(({ status }) => status !== 200 && !(restarts && status === 0))
   return [
     finding(refused.length === 0, `the others: ${tell(others)}`),
@@ -80,7 +80,7 @@ async function lockRows(setting: Setting, { accounts, locked, restarts = false }
   ]
 }
 
-/** As an administrator's forgotten transaction does. @returns what ends it */
+/** Locks rows, as an administrator's forgotten transaction does. @returns a function that unlocks them */
 async function lock(url: string, payers: readonly Payer[]): Promise<() => Promise<void>> {
   const client = new pg.Client(url)
   await client.connect()
@@ -95,7 +95,7 @@ async function lock(url: string, payers: readonly Payer[]): Promise<() => Promis
   }
 }
 
-/** The statuses that probes of living replicas get. */
+/** Polls `/readyz` of living replicas. @returns a function that stops this, and returns how often each status came */
 export function watchReadiness(alive: readonly Replica[]): () => Promise<Record<number, number>> {
   const probes: Promise<{ status: number }>[] = []
   const timer = setInterval(() => {
@@ -109,12 +109,12 @@ export function watchReadiness(alive: readonly Replica[]): () => Promise<Record<
   }
 }
 
-/** Accounts of which a replica has said that their debits are overdue. */
+/** Returns the accounts whose debits are overdue according to a replica's log. */
 function unsettledAccounts(replica: Replica): string[] {
   return replica.readEvents('ledger_unsettled').flatMap(({ accounts }) => (accounts ?? ['*']) as string[])
 }
 
-/** @returns whether it owes its ledger nothing any more, within ten seconds. */
+/** @returns whether within ten seconds no debit of a replica waits for the ledger any more */
 export async function untilSettled({ adminUrl }: Replica): Promise<boolean> {
   for (let tries = 0; tries < 100; tries++) {
     const text = await (await fetch(`${adminUrl}/metrics`)).text()

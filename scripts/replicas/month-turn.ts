@@ -5,7 +5,7 @@ import { judgeBooks } from './deaths.ts'
 import { type Course, type Finding, finding, type Size, type Trial } from './report.ts'
 import type { Replica, Setting } from './setting.ts'
 
-/** Law 13 of the books of credit: a month's turn with three servers under kill -9. */
+/** Law 13 of the books of credit: three servers reach a new month, and one is killed (kill -9). */
 export const monthTurns: readonly Trial[] = [
   {
     name: "kills at a month's turn",
@@ -30,7 +30,7 @@ async function turnMonths(setting: Setting, size: Size, course: Course): Promise
     await victim.kill()
     const others = alive.map((replica) => ask(replica, { key }))
     seen.push(...(await Promise.all([...asking, ...others])))
-    // The successor finds all due at its start, and its first request as well.
+    // The new server posts grants that are due at its start, and so does its first request.
     alive.push(await setting.startReplica({ name: victim.name }))
     seen.push(...(await Promise.all(alive.map((replica) => ask(replica, { key })))))
     const entries = await setting.books.listEntries({ accountId, first: 'oldest', limit: 200 })
@@ -43,8 +43,8 @@ async function turnMonths(setting: Setting, size: Size, course: Course): Promise
 }
 
 /**
- * An account whose last grant was in another month: a credit stands for it, so that no clock need be turned. That credit is all
- * it has.
+ * Makes an account whose last grant was in an earlier month. The grant is an ordinary credit, so that no clock must be
+ * set back. The account has no other credit.
  */
 async function makeDue({ books, postgres, url }: Setting): Promise<{ accountId: string; key: string }> {
   const { id: accountId } = await books.createAccount(`turns-${Math.random()}`)
@@ -59,7 +59,7 @@ async function makeDue({ books, postgres, url }: Setting): Promise<{ accountId: 
   return { accountId, key }
 }
 
-/** Computes from the entries alone what lapses. @param entries the oldest first */
+/** Computes from the entries alone how much must lapse, and compares. @param entries the oldest first */
 function judge(accountId: string, entries: readonly ListedEntry[]): string[] {
   const [old, ...later] = entries
   const grants = later.filter(({ reference }) => reference?.startsWith('grant:'))

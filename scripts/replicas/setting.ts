@@ -11,11 +11,11 @@ import { until } from '../../test/support/waiting.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { drawLine, type Line } from './line.ts'
 
-/** One gateway of several, as a process of its own. */
+/** One of several gateways, in its own process. */
 export type Replica = Program & {
   name: string
   adminUrl: string
-  /** To its database; nobody else's. */
+  /** Its connection to the database, through which no other replica's data pass. */
   line: Line
   logPath: string
   /** The log lines of an event, as JSON. */
@@ -23,7 +23,7 @@ export type Replica = Program & {
   kill(): Promise<void>
 }
 
-/** A PostgreSQL, a model, and as many gateways as a trial starts. */
+/** A PostgreSQL server, a simulated model, and the gateways that a trial starts. */
 export type Setting = {
   postgres: Postgres
   url: string
@@ -31,7 +31,7 @@ export type Setting = {
   simulator: Simulator
   folder: string
   startReplica(options?: ReplicaOptions): Promise<Replica>
-  /** An account with credit and a key. */
+  /** Makes an account with credit and a key. */
   makePayer(credits?: string): Promise<Payer>
   close(): Promise<void>
 }
@@ -40,22 +40,22 @@ export type Payer = { accountId: string; account: string; key: string }
 
 export type ReplicaOptions = {
   name?: string
-  /** In the configuration, beside what all have. */
+  /** Lines of the configuration in addition to those of all replicas. */
   extra?: readonly string[]
-  /** Before the program, such as faketime. */
+  /** Further environment variables, such as those of faketime. */
   env?: Record<string, string>
-  /** Of another checkout. */
+  /** The launcher of another checkout. */
   launcher?: string
-  /** As many on one port. */
+  /** The number of workers that share the port. */
   workers?: number
 }
 
 export type SettingOptions = PostgresOptions & { perMinute?: number }
 
-/** The tokens of an answer that are held (ruling C2). */
+/** The tokens of an answer for which credit is held (ruling C2). */
 export const holdTokens = 100
 
-/** As id, wire and the simulator's own name with its directives. */
+/** For each model: the id, the wire, and the simulator's name for it, with directives. */
 const models = [
   ['sim-messages', 'messages', 'sim'],
   ['sim-chat', 'chat', 'sim'],
@@ -69,7 +69,7 @@ export const sealKey = Buffer.from('a seal key of thirty-two bytes..').toString(
 
 let settings = 0
 
-/** One cluster each: a trial that kills it kills no other's. */
+/** Creates a setting with its own PostgreSQL server, so that a trial can kill the server without effect on others. */
 export async function createSetting({ perMinute = 1_000_000, ...options }: SettingOptions = {}): Promise<Setting> {
   const postgres = await startPostgres(options)
   const simulator = await startSimulator()
@@ -90,7 +90,7 @@ export async function createSetting({ perMinute = 1_000_000, ...options }: Setti
     async makePayer(credits = '1000000') {
       const account = `payer-${++payers}`
       const { id } = await books.createAccount(account, parseCredits(credits))
-      // The spend of this key is verified with the rest (ruling R15).
+      // The key has a budget, so that its spending is verified too (ruling R15).
       const { key } = await books.createKey(account, { budget: { nanos: 2n ** 60n, per: 'day' } })
       return { accountId: id, account, key }
     },
@@ -183,8 +183,8 @@ export async function createSetting({ perMinute = 1_000_000, ...options }: Setti
 }
 
 /**
- * The line is written a moment after the one on stdout.
- * @param before number of such lines that earlier runs wrote
+ * Reads the admin address from the log, which gets it a moment after stdout.
+ * @param before the number of such lines that earlier runs wrote
  */
 async function readAdminUrl(logPath: string, before: number): Promise<string> {
   await until(() => readListening(logPath).length > before, 'it says where it listens')

@@ -11,7 +11,7 @@ import { judgeBooks } from './deaths.ts'
 import { type Finding, finding, formatCounts, type Size, type Trial } from './report.ts'
 import { type Replica, type Setting, sealKey } from './setting.ts'
 
-/* Replicas that are not alike, and a database that is not what it was. */
+/* Replicas that differ from each other, and a database that has changed. */
 
 export const several: readonly Trial[] = [
   {
@@ -57,7 +57,7 @@ export const several: readonly Trial[] = [
   },
 ]
 
-/** The primary is gone with what its standby had not been sent: its sender was frozen for a while. */
+/** Kills the primary database before its standby has received the last commits, and promotes the standby. */
 async function promote(setting: Setting): Promise<Finding[]> {
   const { postgres } = setting
   const standby = await postgres.startStandby()
@@ -86,7 +86,7 @@ async function promote(setting: Setting): Promise<Finding[]> {
   ]
 }
 
-/** Every commit waits for it, for as long as it takes. */
+/** Stops a synchronous standby for a while. Meanwhile, every commit waits. */
 async function silenceStandby(setting: Setting): Promise<Finding[]> {
   const { postgres } = setting
   const standby = await postgres.startStandby()
@@ -158,7 +158,7 @@ async function migrateTwice(setting: Setting): Promise<Finding[]> {
 
 async function killWorkers(setting: Setting, size: Size): Promise<Finding[]> {
   const replica = await setting.startReplica({ workers: 4 })
-  // On a busy machine one listens before it has its database, and refuses with 500 until then.
+  // On a busy machine, a worker can listen before it has reached the database. Until then it refuses with 500.
   await until(() => replica.readEvents('store_reached').length >= 4, 'all workers have reached the database')
   const limited = await setting.makePayer()
   const atOnce = await Promise.all(Array.from({ length: 1_000 }, () => ask(replica, { key: limited.key })))
@@ -200,8 +200,8 @@ async function killWorkers(setting: Setting, size: Size): Promise<Finding[]> {
 }
 
 /**
- * A worker that is killed again and again is started later and later, at most after half a minute. So long there may be
- * none.
+ * The longest time without a worker, in ms. If a worker is killed repeatedly, the pause before its replacement grows
+ * to half a minute.
  */
 const emptyMs = 40_000
 
@@ -214,7 +214,7 @@ async function untilRunning(parent: number): Promise<number[]> {
   throw new Error(`no worker was started anew within ${emptyMs} ms`)
 }
 
-/** Servers and commands say what is wrong, and nobody serves. */
+/** Checks that servers and commands refuse the address of a pooler, and say why. */
 async function startBehindPooler(setting: Setting): Promise<Finding[]> {
   if (spawnSync('which', ['pgbouncer']).status !== 0)
     return [finding(true, 'left out: PgBouncer is not installed (apt-get install pgbouncer)')]
@@ -261,7 +261,7 @@ async function startPooler({ postgres, folder }: Setting, more: string): Promise
     more,
     '',
   ]
-  // Any client is whom the server trusts.
+  // The pooler connects every client as the user whom the server trusts.
   writeFileSync(path, lines.join('\n').replace('port=', 'user=tri port='), { mode: 0o644 })
   const isRoot = process.getuid?.() === 0
   const [program, args] = isRoot ? ['runuser', ['-u', 'postgres', '--', 'pgbouncer', path]] : ['pgbouncer', [path]]
@@ -271,8 +271,8 @@ async function startPooler({ postgres, folder }: Setting, more: string): Promise
 }
 
 /**
- * N is this triwire with one more migration, which only adds. While there is one version only, there is no other N−1.
- * Replicas leave as with a load balancer: they get no more requests, and then end those that run.
+ * Upgrades replicas one by one from release N−1 to N. N−1 is this triwire. N is a copy with one more migration, which
+ * only adds. As behind a load balancer, a replica first gets no more requests, and then ends those that run.
  */
 async function upgrade(setting: Setting, size: Size): Promise<Finding[]> {
   const next = copyWithMigration(join(setting.folder, 'next'))
@@ -284,7 +284,7 @@ async function upgrade(setting: Setting, size: Size): Promise<Finding[]> {
     60,
   )
   await pause(500)
-  // One of the new comes, and brings the schema up to date under the others; one of the old is started again upon it.
+  // First a replica of N migrates the schema while the others run. Then a replica of N−1 restarts on the new schema.
   await replace(next)
   await replace()
   for (let i = 0; i < (size === 'whole' ? 9 : 3); i++) await replace(next)
@@ -314,7 +314,7 @@ async function verifyBy(launcher: string, url: string): Promise<string[]> {
   return (JSON.parse(stdout) as { findings: string[] }).findings
 }
 
-/** @returns its launcher. */
+/** Copies this checkout and adds a migration. @returns the launcher of the copy */
 function copyWithMigration(folder: string): string {
   const root = join(import.meta.dirname, '../..')
   mkdirSync(folder)
