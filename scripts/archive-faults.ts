@@ -1,11 +1,12 @@
 /*
- * Months that are archived while something breaks, on both stores. Each try begins with the same store. After each fault `verify`
- * must hold, a debit and a credit of the month must be known, and the command must then work.
+ * Archives a month while something fails, on both stores. Each try begins with a copy of the same store. After each
+ * fault, `verify` must find nothing, a debit and a credit of the month must be known, and the command must then succeed.
  *
- * - `kills`: kill -9 of the command at each of its statements, before and after it.
- * - `crashes`: kill of PostgreSQL at each statement of the command.
- * - `disk`: export, detach and attach on a disk that has space for some bytes, then for more, until the command works. A
- *   command that fails must leave no part of a file. SQLite's store and file share the disk. PostgreSQL has a disk of its own, which takes root.
+ * - `kills`: the command is killed (kill -9) before or after each of its statements.
+ * - `crashes`: PostgreSQL is killed at each statement of the command.
+ * - `disk`: export, detach and attach run on a disk with little space, and then with more, until the command succeeds.
+ *   A command that fails must leave no part of a file. SQLite's store and the file share the disk. PostgreSQL has its
+ *   own disk, which needs root.
  *
  *     node bin/node.mjs scripts/archive-faults.ts [kills|crashes|disk] [sqlite|postgres] [every nth statement, default 1]
  */
@@ -33,9 +34,9 @@ import { type Postgres, startPostgres } from '../test/support/postgres.ts'
 import { type Filled, fill, month, openFile, openUrl, reopen, start, type Trial, verify } from './archive/trial.ts'
 
 const size = { months: 2, perMonth: 2_500, accounts: 7 }
-/** Of PostgreSQL's disk, in MB: its files, two copies of a database, and the log. */
+/** The size of PostgreSQL's disk, in MB. It suffices for its files, two copies of a database, and the log. */
 const diskMb = 400
-/** The log takes part of the disk, and what is recycled of it would be space that a full disk lacks. */
+/** Keeps the write-ahead log small. It is on the same disk, and its recycled files would be space on a full disk. */
 const smallLog = ['max_wal_size = 32MB', 'min_wal_size = 32MB', 'wal_recycle = off', 'autovacuum = off']
 const [asked, engine, stride = '1', mount] = process.argv.slice(2)
 const parts = { kills: tryKills, crashes: tryCrashes, disk: tryDisk }
@@ -43,11 +44,11 @@ const parts = { kills: tryKills, crashes: tryCrashes, disk: tryDisk }
 const works = { export: exportMonth, detach: detachMonth, attach: attachMonth }
 type Word = keyof typeof works
 
-/** A store that every try gets a copy of. */
+/** A filled store, of which every try gets a copy. */
 type Master = {
   name: string
   filled: Filled
-  /** Of the month, before it left or while it is away. */
+  /** Copies the store as it was before the month was detached, or with the month detached (`isAway`). */
   copy(isAway: boolean): Promise<Trial>
   /** The path of the month's file. */
   file: string
@@ -78,7 +79,7 @@ async function tryAll(part: keyof typeof parts, engine: string): Promise<void> {
   }
 }
 
-/** The same in a mount of a namespace of its own. */
+/** Runs the script again in its own mount namespace, with a small disk. */
 function onOwnDisk(): void {
   const folder = mkdtempSync(join(tmpdir(), 'triwire-disk-'))
   const inside = `mount -t tmpfs -o size=64m none ${folder} && exec "$@"`
@@ -141,7 +142,7 @@ async function prepareDatabase(postgres: Postgres, folder: string): Promise<Mast
   }
 }
 
-/** A command of the month, in this process. */
+/** Runs a command for the month in this process. */
 async function work(word: Word, place: string, file: string): Promise<void> {
   const store = await openArchiveStore(readStorePlace(place, '.'))
   try {
@@ -254,7 +255,7 @@ async function tryDisk(master: Master): Promise<void> {
   }
 }
 
-/** PostgreSQL ends if it cannot write its log, and starts again if there is space. */
+/** Starts PostgreSQL again if it has ended, which it does if it cannot write its log. */
 async function restart(postgres: Postgres): Promise<void> {
   try {
     postgres.run('SELECT 1')
@@ -268,7 +269,7 @@ async function restart(postgres: Postgres): Promise<void> {
   }
 }
 
-/** Takes the space of a disk but for so many bytes. */
+/** Fills a disk until only `space` bytes are free. @param path the file that fills it */
 function takeAllBut(space: number, path: string): void {
   const { bavail, bsize } = statfsSync(join(path, '..'))
   const file = openSync(path, 'w')
@@ -290,7 +291,7 @@ async function command(trial: Trial, word: Word, file: string): Promise<{ code: 
   return { code, text: text.join('') }
 }
 
-/** Names the try that did not hold. */
+/** Adds the name of the try to an error. */
 async function told<T>(what: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

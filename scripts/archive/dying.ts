@@ -1,6 +1,6 @@
 /*
- * A command of `ledger archive` that kills its own process (kill -9) at one of its statements. It does so right before the
- * statement, or right after the statement was sent (PostgreSQL) or done (SQLite). A command of fewer statements ends by itself.
+ * Runs a command of `ledger archive` that kills its own process (kill -9) at the statement with this number. The kill
+ * comes before the statement, or after it was sent (PostgreSQL) or done (SQLite). A command with fewer statements ends.
  *
  *     node bin/node.mjs scripts/archive/dying.ts detach|attach PLACE FILE NUMBER before|after
  */
@@ -18,7 +18,7 @@ let left = Number(number)
 
 const works = { detach: detachMonth, attach: attachMonth }
 const store = await openArchiveStore(readStorePlace(place!, '.'))
-// Statements that open a store are not counted: they are the same for all commands.
+// Statements that open the store are not counted, because they are the same for all commands.
 dieIn(pg.Client.prototype, ['query'])
 dieIn(StatementSync.prototype, ['run', 'get', 'all'])
 dieIn(DatabaseSync.prototype, ['exec'])
@@ -34,7 +34,7 @@ function dieIn(prototype: object, names: readonly string[]): void {
       const isLast = left-- === 0
       if (isLast && moment === 'before') process.kill(process.pid, 'SIGKILL')
       const result = call.apply(this, values)
-      // The driver has given the statement to the system.
+      // By now the driver has passed the statement to the operating system.
       if (isLast) process.kill(process.pid, 'SIGKILL')
       return result
     }

@@ -20,22 +20,22 @@ import { stopClock } from '../../test/store/engines.ts'
 import { createDebitRow, verifyOptions } from '../../test/store/fixtures.ts'
 import type { Postgres } from '../../test/support/postgres.ts'
 
-/** The month that leaves and comes back: the first one of those that are filled. */
+/** The month that is detached and attached. It is the first of the filled months. */
 export const month = '2025-01'
 
 const reporting = { timeZone: 'UTC', weekStarts: 'monday', keepMonths: 24 } as const
 const startMs = Date.UTC(2025, 0, 1)
 const program = resolve(import.meta.dirname, '../../bin/triwire.mjs')
-/** The debits of one call. */
+/** The number of debits in one call. */
 export const batch = 1_000
 
 export type Trial = {
-  /** As `--store` takes it. */
+  /** The place of the store, as `--store` accepts it. */
   place: string
   books: Pick<ReturnType<typeof createBooks>, 'createAccount' | 'createKey' | 'credit' | 'audit' | 'findAccount'>
   post(debits: readonly Debit[]): Promise<readonly string[]>
   fold(): Promise<void>
-  /** Turns the clock of the store to this time. */
+  /** Sets the clock of the store to this time. */
   turn(ms: number): Promise<void>
   bytes(): Promise<number>
   close(): Promise<void>
@@ -43,10 +43,10 @@ export type Trial = {
 
 export type Size = { months: number; perMonth: number; accounts: number }
 
-/** The result of a fill. @property first the debits of the first month @property head of the ledger after the second month */
+/** @property first the debits of the first month @property head the head of the ledger after the second month */
 export type Filled = { first: Debit[]; head: string; owners: string[] }
 
-/** Posts so many debits a month as a server does, and folds them. */
+/** Posts `perMonth` debits in each month, as a server does, and folds them. */
 export async function fill(trial: Trial, { months, perMonth, accounts }: Size): Promise<Filled> {
   await trial.turn(Date.UTC(2025, 0, 1, 6))
   const owners: string[] = []
@@ -83,7 +83,7 @@ function debitOf(createdMs: number, accountId: string, keyId: string): Debit {
   return { ...createDebitRow(requestId, accountId), keyId, createdMs }
 }
 
-/** A store of SQLite in a folder, by a clock that begins with the first month. */
+/** Creates a SQLite store in a folder. Its clock begins with the first month. */
 export async function openFile(folder: string): Promise<Trial> {
   return openPath(join(folder, 'triwire.db'), startMs)
 }
@@ -110,7 +110,7 @@ function openPath(path: string, atMs: number): Trial {
   }
 }
 
-/** A store in a database of its own, by a clock that begins with the first month. */
+/** Creates a store in a database of its own. Its clock begins with the first month. */
 export async function openUrl(postgres: Postgres, name = 'archive'): Promise<Trial> {
   const url = postgres.createDatabase(name)
   stopClock(postgres, name, startMs)
@@ -143,7 +143,7 @@ function openCopy(url: string): Trial & { adopt(): Promise<void> } {
   }
 }
 
-/** A copy of a store that was filled. Its clock stands where the fill has left it (PostgreSQL), or at the end of 2025. */
+/** Opens a copy of a filled store. Its clock shows the end of the fill (PostgreSQL), or the end of 2025 (SQLite). */
 export function reopen(place: string): Trial {
   return place.includes('://') ? openCopy(place) : openPath(place, Date.UTC(2025, 11, 31))
 }
@@ -157,7 +157,7 @@ export async function verify({ books }: Trial, head?: string): Promise<void> {
   if (findings.length > 0) throw new Error(findings.slice(0, 5).join('\n'))
 }
 
-/** A command of triwire on the store. */
+/** Starts a command of triwire on the store. */
 export function start({ place }: Pick<Trial, 'place'>, words: readonly string[], stdio: StdioOptions): ChildProcess {
   return spawn(process.execPath, [program, ...words, '--store', place, '--json'], { stdio })
 }

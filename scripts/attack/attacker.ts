@@ -11,29 +11,29 @@ export type Attacker = {
   setting: Setting
   /** Ends the attack. */
   signal: AbortSignal
-  /** A key of one of the paying accounts that only this attack uses, in turns. */
+  /** Returns a key of an account with credit that only this attack uses. Calls return the keys in turns. */
   key(): string
-  /** A key of an account with a balance of zero. */
+  /** Returns a key of an account with a balance of zero. */
   pauper(): string
-  /** Counts one request, or the closest thing to one. */
+  /** Counts one request, or what an attack does instead of a request. */
   count(): void
-  /** Runs `act` in so many loops at once until the attack ends; a failure is tried again. */
+  /** Runs `act` in `parallel` concurrent loops until the attack ends. A failed `act` is tried again. */
   loops(parallel: number, act: (loop: number) => Promise<unknown>): Promise<void>
   post(path: string, body: string | Buffer, options?: PostOptions): Promise<{ status: number; text: string }>
-  /** A connection of its own. Resolves when it is open; the attack's end closes it. */
+  /** Opens a new connection, which is closed when the attack ends. Resolves when it is open. */
   open(options?: { allowHalfOpen?: boolean }): Promise<Socket>
-  /** Sends bytes on a connection of its own. Resolves when that was closed, or after so long. */
+  /** Sends bytes on a new connection. Resolves when the connection is closed, or after `withinMs`. */
   send(bytes: string | Buffer, withinMs?: number): Promise<void>
-  /** Waits for so long, or until the attack ends. */
+  /** Waits for `ms`, or until the attack ends. */
   wait(ms: number): Promise<void>
 }
 
 export type PostOptions = {
   key?: string
   headers?: Record<string, string>
-  /** Closes the connection so long after the request was sent. */
+  /** How long after the request the attacker closes the connection, in ms. */
   leaveMs?: number
-  /** Closes the connection at the first bytes of the answer. */
+  /** Whether the attacker closes the connection at the first bytes of the answer. */
   leavesAtFirst?: boolean
   localAddress?: string
 }
@@ -46,11 +46,11 @@ export type Attack = {
   /** The reason why there is no defence yet. The attack is run and reported, and does not fail the trial. */
   expectedOpen?: string
   /**
-   * The load is more than a processor can do, from more accounts than pay. No payer may be refused or lost; their times
-   * are reported and not judged.
+   * Set if the load is more than a processor can handle, from more accounts than there are payers. No payer may be
+   * refused or lost. The payers' times are only reported.
    */
   isOverload?: true
-  /** Does not run beside other attacks, since two must not change the configuration at once. */
+  /** Set if the attack changes the configuration. It then never runs together with other attacks. */
   isAlone?: boolean
   /** Runs until the signal, and ends everything that it started. */
   run(attacker: Attacker): Promise<void>
@@ -132,7 +132,7 @@ export function createAttacker(
       })
       sent.on('error', (error) => {
         clearTimeout(timer)
-        // The request was left by the attacker, which is no refusal.
+        // If the attacker itself left, the broken connection is no failure.
         if (leaveMs === undefined && !leavesAtFirst) reject(error)
         else resolve({ status: 0, text: '' })
       })

@@ -8,7 +8,7 @@ import type { Told } from './wires.ts'
 
 /* Checks of the books and the log after the server has ended. */
 
-/** Each answer that a payer got whole must be booked once, with the figures in that answer. @returns findings in words */
+/** Checks that each complete answer of a payer is in the ledger once, with its figures. @returns findings in words */
 export function auditBooks(setting: Setting, answers: readonly (readonly [id: string, told: Told])[]): string[] {
   const findings: string[] = []
   const store = openStore(setting.storePath, { create: false })

@@ -6,7 +6,7 @@ import { chunk, data, errorOf, framesOf, type Told, wholeOf } from './wires.ts'
 
 export type Asked = { wire: ClientWire; isStream: boolean; asked: string; response: ServerResponse }
 
-/** The answer of a payer's model: its figures follow from the nonce, so that they can be checked. */
+/** Returns the answer of a payer's model. Its figures follow from the nonce, so that they can be checked. */
 export function figuresOf(nonce: string): { text: string; told: Told } {
   const number = Number(/^nonce-(\d+)/.exec(nonce)?.[1] ?? 0)
   return {
@@ -33,7 +33,7 @@ export const behaviours: Record<string, (asked: Asked) => unknown> = {
     startStream(response)
     response.end(errorOf(wire, wordsOf(asked)).event)
   },
-  /** An upstream's own errors, whatever the request is. */
+  /** Answers each request with a server error. */
   trouble: ({ wire, response }) => sendJson(response, 500, errorOf(wire, 'The server had an error.').body),
   full: ({ wire, response }) => sendJson(response, 429, errorOf(wire, 'Too many requests.').body),
   hang: () => {},
@@ -42,7 +42,7 @@ export const behaviours: Record<string, (asked: Asked) => unknown> = {
     startStream(response)
     response.write(framesOf[wire].opening.join('') + framesOf[wire].piece('A word. STOP'))
   },
-  /** Sends a word, and another one every 200 ms for a minute; only then would the figures come. */
+  /** Sends a word every 200 ms for a minute. The usage would come only after that. */
   async tail({ wire, isStream, response }) {
     if (!isStream) {
       await pause(1_000)
@@ -63,7 +63,7 @@ export const behaviours: Record<string, (asked: Asked) => unknown> = {
   /** Sends text without an end, as fast as it is read. */
   endless: ({ wire, response }) =>
     pour(response, framesOf[wire].opening.join(''), framesOf[wire].piece('word '.repeat(400))),
-  /** Sends events without an end that show nothing. */
+  /** Sends endless events without visible content. */
   silent({ wire, response }) {
     const padding = 'x'.repeat(2_000)
     const nothing = wire === 'chat' ? chunk({ padding }) : data({ type: 'ping', padding })
@@ -99,7 +99,7 @@ export const behaviours: Record<string, (asked: Asked) => unknown> = {
     const end = `event: response.completed\n${data({ type: 'response.completed', sequence_number: 9, response: whole })}`
     response.end(framesOf[wire].opening.join('') + framesOf[wire].piece('a') + closing + end)
   },
-  /** Sends bytes that are no answer, of many kinds. */
+  /** Sends one of many kinds of bytes that are no answer. */
   async garbage({ response }) {
     await pause(300)
     const write = garbage[Math.floor(Math.random() * garbage.length)]!
@@ -137,7 +137,7 @@ const garbage: ((response: ServerResponse) => void)[] = [
   },
 ]
 
-/** The client's text: the longest one in the request. */
+/** Returns the client's text, which is the longest text in the request. */
 function wordsOf(asked: string): string {
   return (asked.match(/"(?:[^"\\]|\\.)*"/g) ?? [])
     .reduce((most, text) => (text.length > most.length ? text : most), '""')
@@ -153,7 +153,7 @@ function startStream(response: ServerResponse): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' })
 }
 
-/** Writes whenever the other side has read, until the connection is closed. */
+/** Writes as fast as the gateway reads, until the connection is closed. */
 async function pour(response: ServerResponse, opening: string, piece: string): Promise<void> {
   let wake = () => {}
   response.on('drain', () => wake())

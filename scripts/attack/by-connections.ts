@@ -6,7 +6,7 @@ import { bodyOf, paths } from './wires.ts'
 
 /* Attacks below the level of requests: connections, framing, keys. */
 
-/** A well-formed key that was never issued: the server must look for each one. */
+/** Makes a well-formed key that was never issued, so that the server must look it up. */
 const wrongKey = () => createKey().key
 const control = '\u001b]0;OWNED\u0007\u001b[31m'
 

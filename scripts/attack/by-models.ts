@@ -2,7 +2,7 @@ import { clientWireNames } from '../../src/catalog/wire-names.ts'
 import type { Attack, Attacker } from './attacker.ts'
 import { bodyOf, paths } from './wires.ts'
 
-/* Attacks with an upstream that is faulty or hostile, or that does as the attacker asks. */
+/* Attacks with an upstream that is faulty or hostile, or that answers as the attacker wants. */
 
 /** Texts that are expensive to search for secrets (B1). Terminal escapes and keys are among them too. */
 const dear = ['a', 'sk-', 'a.', 'a-', 'org-', 'a@', '\u001b]0;', 'https://a.', 'sk-tri-aB3'].map((part) =>
@@ -55,7 +55,7 @@ export const attacksByModels: Attack[] = [
   {
     name: 'stops',
     finding: 'B2',
-    // More streams than are read on at once (C12), each for some seconds after its stop.
+    // More streams than the gateway reads on at once (C12). Each continues for some seconds after its stop sequence.
     run: (attacker) =>
       attacker.loops(300, async (loop) => {
         const client = loop % 2 === 0 ? 'chat' : 'messages'

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import type { Setting } from './setting.ts'
 
 const program = join(import.meta.dirname, '../../bin/triwire.mjs')
-/** Descriptors of the server: more than its connections may take on both sides, and few enough to be exhausted. */
+/** The server's limit of descriptors: more than its connections on both sides need, and few enough to be exhausted. */
 const descriptors = 4_096
 
 export type Ran = { seconds: number; waitedSeconds: number }
@@ -17,11 +17,11 @@ export type Gateway = {
   signal(name: NodeJS.Signals): void
   /** How the process ended; undefined while it runs. */
   ended(): string | undefined
-  /** Resident memory in MB: now, and the peak since `resetPeak`; 0 without /proc. */
+  /** The resident memory in MB, now and as the peak since `resetPeak`. It is 0 without /proc. */
   rss(): number
   rssPeak(): number
   resetPeak(): void
-  /** Seconds for which its main thread has run, and for which it has waited for a processor; zero without /proc. */
+  /** The seconds for which its main thread has run or waited for a processor. They are 0 without /proc. */
   ran(): Ran
   /** Lets it drain. @returns how it ended */
   stop(): Promise<string>
@@ -29,7 +29,7 @@ export type Gateway = {
 
 export async function startGateway({ folder, logPath }: Setting): Promise<Gateway> {
   const log = openSync(logPath, 'a', 0o600)
-  // Started in the folder of the file and without its name: the server finds the file by itself (B4).
+  // The server starts in the folder of its configuration, without its name, and must find the file (B4).
   const command = ['-c', `ulimit -n ${descriptors}; exec "$@"`, 'sh', process.execPath, program, 'serve']
   const child = spawn('/bin/sh', command, {
     cwd: folder,
@@ -37,7 +37,7 @@ export async function startGateway({ folder, logPath }: Setting): Promise<Gatewa
     stdio: ['ignore', 'pipe', log],
   })
   closeSync(log)
-  // If the trial breaks off, the server ends too.
+  // If this process ends early, the server ends too.
   process.once('exit', () => child.kill('SIGKILL'))
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
   let ended: string | undefined

@@ -7,9 +7,9 @@ import { askProbe, probesEveryMs } from './probes.ts'
 import { bodyOf, hearStream, hearWhole, paths, type Told } from './wires.ts'
 
 /*
- * Paying clients in a thread of their own. They send so many requests a second, even if earlier ones are slow. All
- * pairs of wires are used, as JSON and as streams. Each answer is checked against its nonce. The same upstream is also
- * asked without a gateway, which shows the influence of the machine.
+ * Paying clients in a thread of their own. They send requests at a fixed rate, even if earlier ones are slow. All pairs
+ * of wires are used, as JSON and as streams. Each answer is checked against its nonce. Some requests go to the same
+ * upstream without the gateway, which shows the influence of the machine.
  *
  * A message `take` ends a window. The answer has the results of the requests that began in it.
  */
@@ -129,12 +129,12 @@ function checkAnswer(
   return undefined
 }
 
-/** If a connection was closed while it was idle, opens a new one and sends the request again, once, as every client does. */
+/** Sends a request. If the idle connection was closed, sends it once more on a new one, as every client does. */
 async function ask(from: Agent, to: string, key: string, body: string): Promise<Answer> {
   try {
     return await askOnce(from, to, key, body)
   } catch (error) {
-    // The new try uses no idle connection: if one was closed, so were those beside it.
+    // The second try opens a connection, because other idle connections were probably closed too.
     if ((error as Error & { isReuseRace?: boolean }).isReuseRace) return askOnce(false, to, key, body)
     throw error
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { bodyOf } from './wires.ts'
 
-/* Other answers of the interface than to inference: one is checked every half second beside every attack. */
+/* Requests other than inference. During every attack, one is sent each half second, and its answer is checked. */
 
 export const probesEveryMs = 500
 
@@ -28,7 +28,7 @@ const probes: Probe[] = [
       key,
       bodyOf('messages', 'payer-chat', 'Hello there'),
     )
-    // Counting gives way to inference that is paid for (R18).
+    // Token counts have lower priority than paid requests, so they can be refused (R18).
     if (status === 429) {
       assert.equal(headers.get('retry-after'), '1')
       return

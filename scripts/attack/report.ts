@@ -2,19 +2,19 @@ import type { Attack } from './attacker.ts'
 import type { Ran } from './gateway.ts'
 import type { Window } from './payer.ts'
 
-/** Below this a ratio shows chance and not the gateway: quiet times count as at least this, in ms. */
+/** A shorter time without an attack counts as this, in ms, because ratios of short times depend on chance. */
 const floorMs = 50
 const ratioMax = 2
 
-/** One attack, and the results of the payers beside it. */
+/** One attack, with the results of the payers before it (`quiet`) and during it (`beside`). */
 export type Row = {
   attack: Pick<Attack, 'name' | 'finding' | 'expectedOpen' | 'isOverload'>
   requests: number
   quiet: Window
   beside: Window
-  /** MB; the peak during the attack. */
+  /** The peak of resident memory during the attack, in MB. */
   rssPeak: number
-  /** The running time of the server's main thread in quiet and beside the attack. */
+  /** The running time of the server's main thread without the attack and during it. */
   quietRan: Ran
   besideRan: Ran
 }

@@ -8,12 +8,12 @@ import { parseCredits } from '../../src/accounts/credit.ts'
 import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
 
-/** With so many, each payer stays below the 300 requests a minute of an account (spec 8). */
+/** The number of payers. It keeps each below the 300 requests a minute of an account (spec 8). */
 const payers = 12
 const attackers = 120
 const paupers = 4
 
-/** Real attackers are on other machines. Here they give way to the server and to payers. */
+/** The low priority of attackers. Real attackers use other machines and take no processor time from the server. */
 export const attackersNice = 5
 
 /** Files, keys and upstreams of one trial. */
@@ -81,7 +81,7 @@ async function startUpstream(nice: number): Promise<{ worker: Worker; url: strin
   return { worker, url: `http://127.0.0.1:${port}` }
 }
 
-/** Models that only attackers use, named `<behaviour>-<wire>`. */
+/** The behaviours of models that only attackers use. The models are named `<behaviour>-<wire>`. */
 const hostile = [
   'refuse',
   'error-body',

@@ -1,6 +1,6 @@
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
 
-/* The three wires as a model answers on them, and as a client reads that: only as much as makes an answer whole. */
+/* Complete answers on the three wires, as a model sends them and a client reads them, with as few members as possible. */
 
 export const paths: Record<ClientWire, string> = {
   messages: '/v1/messages',

@@ -1,4 +1,4 @@
-/** Draws numbers. The same seed draws the same ones (xorshift). */
+/** Returns a random integer below the limit. The same seed gives the same numbers (xorshift). */
 export type Draw = (limit: number) => number
 
 export function createDraw(seed: number): Draw {
@@ -48,7 +48,7 @@ export const responses: readonly string[] = [
   `${head}content-length: 2\r\n\r\nabHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\ncd`,
 ]
 
-/** Pieces of HTTP, whole and broken, that are put in. */
+/** Valid and broken pieces of HTTP that are inserted. */
 const tokens: readonly string[] = [
   ...'\r\n \t:;,=0-+"\\\0\x0b\x7f\x85\xff',
   '\r\n',
@@ -103,7 +103,7 @@ function damageOnce(text: string, draw: Draw): string {
     case 3:
       return text.slice(0, at) + text.slice(at, end).toUpperCase() + text.slice(end)
     case 4: {
-      // At the beginning of a line, where a field is a field.
+      // A field is inserted at the beginning of a line, because elsewhere it would not be read as a field.
       const starts = [...text.matchAll(/\r\n/g)].map(({ index }) => index + 2)
       const start = starts[draw(starts.length)] ?? 0
       return text.slice(0, start) + tokens[draw(tokens.length)]! + text.slice(start)

@@ -5,21 +5,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../../test/support/listen.ts'
 
-/** A running HAProxy: ports of its listeners, in front of our server and in front of an upstream. */
+/** A running HAProxy, with the ports of its listeners in front of our server and in front of an upstream. */
 export type Haproxy = {
   version: string
-  /** Strict, and lenient (`accept-invalid-http-request`). */
+  /** The ports of the strict listener and of the lenient one (`accept-invalid-http-request`). */
   requestPorts: readonly [number, number]
   responsePort: number
   close(): Promise<void>
 }
 
-/** The first word of `x-front`, which no client sends: a request without it was made by somebody's mistake. */
+/** The first word of `x-front`. No client sends it, so a request without it arose from a wrongly read message. */
 export const frontSecret = 'front-8d1f'
 
 /**
- * Starts HAProxy (Debian: `apt-get install haproxy`). To each request it adds what it has read of it: `x-front: <secret> <method>
- * <length of the body> <a number of its own>`. Connections to our server are shared by all clients.
+ * Starts HAProxy (Debian: `apt-get install haproxy`). It adds to each request a header that says what it has read:
+ * `x-front: <secret> <method> <length of the body> <unique id>`. All clients share the connections to our server.
  * @returns undefined if it is not installed
  */
 export async function startHaproxy(serverPort: number, upstreamPort: number): Promise<Haproxy | undefined> {

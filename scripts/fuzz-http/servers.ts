@@ -11,7 +11,7 @@ export type SeenRequest = {
   body: string
   /** False if its connection ended within its body. */
   isWhole: boolean
-  /** The request names another protocol. Our server ignores that (RFC 9110 7.8); Node's reads no further on the connection. */
+  /** Whether the request names another protocol. Our server ignores that (RFC 9110 7.8). Node's then stops reading. */
   upgrades: boolean
   /** Each value of `x-front`. */
   front: string[]
@@ -20,13 +20,13 @@ export type SeenRequest = {
 /** All requests that a server has seen on one connection. */
 export type SeenConnection = { requests: SeenRequest[] }
 
-/** A server that notes what it reads, by the port of the other end. */
+/** A server that records what it reads, by the port of the client. */
 export type ReadingServer = { port: number; seen: Map<number, SeenConnection>; close(): void }
 
 /**
- * Notes each connection of a server by the port of its client. A port is soon another client's: what comes late on an old connection
- * does not count for the new one.
- * @returns what is known of a connection
+ * Records each connection of a server by the port of its client. Another client can soon get the same port, so late
+ * data of an old connection does not count for the new one.
+ * @returns a function that finds the record of a connection
  */
 function noteConnections(server: Server, seen: ReadingServer['seen']): (socket: Socket) => SeenConnection {
   const known = new WeakMap<Socket, SeenConnection>()
@@ -49,7 +49,7 @@ const limits = {
   ...{ connectionsMax: 10_000, headerBytesMax: 16_384, headersMax: 100 },
 }
 
-/** Our server. */
+/** Starts our server. */
 export async function startOurs(): Promise<ReadingServer> {
   const seen: ReadingServer['seen'] = new Map()
   const edge = createEdge({
@@ -88,7 +88,7 @@ export async function startOurs(): Promise<ReadingServer> {
   }
 }
 
-/** Node's server, whose parser is llhttp. */
+/** Starts Node's server, whose parser is llhttp. */
 export async function startNode(): Promise<ReadingServer> {
   const seen: ReadingServer['seen'] = new Map()
   const server = createNodeServer({ requireHostHeader: false }, take)
@@ -124,10 +124,10 @@ export async function startNode(): Promise<ReadingServer> {
   }
 }
 
-/** The end of a client: its port, and whether the server has closed the connection. */
+/** The client's port, and whether the server has closed the connection. */
 export type SentBytes = { port: number; isClosed: boolean }
 
-/** Sends bytes as one client, which leaves when the server has closed the connection or has sent nothing for so long. */
+/** Sends bytes as one client. It leaves when the server closes the connection, or sends nothing for `quietMs`. */
 export async function sendBytes(port: number, bytes: Buffer, quietMs: number): Promise<SentBytes> {
   const socket = connect(port, '127.0.0.1')
   let isClosed = true
@@ -145,7 +145,7 @@ export async function sendBytes(port: number, bytes: Buffer, quietMs: number): P
   return { port: localPort!, isClosed }
 }
 
-/** An upstream that answers `GET /<number>` with bytes that it was given, and ends the connection after them. */
+/** Starts an upstream that answers `GET /<number>` with the bytes in `answers`, and then ends the connection. */
 export async function startRaw(): Promise<{ port: number; answers: Map<string, Buffer>; close(): void }> {
   const answers = new Map<string, Buffer>()
   const sockets = new Set<Socket>()
@@ -174,7 +174,7 @@ export async function startRaw(): Promise<{ port: number; answers: Map<string, B
 /** An answer as a client has read it: `whole` with status and body, `refused` as malformed, or `cut` within it. */
 export type ReadAnswer = { is: 'whole'; status: number; body: string } | { is: 'refused' | 'cut' }
 
-/** Our client. */
+/** Reads an answer with our client. */
 export async function readByOurs(port: number, path: string): Promise<ReadAnswer> {
   try {
     const response = await fetchHttp(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(5_000) })
@@ -186,7 +186,7 @@ export async function readByOurs(port: number, path: string): Promise<ReadAnswer
   }
 }
 
-/** Node's client, whose parser is llhttp. */
+/** Reads an answer with Node's client, whose parser is llhttp. */
 export function readByNode(port: number, path: string): Promise<ReadAnswer> {
   return new Promise((resolve) => {
     const asking = request({ port, host: '127.0.0.1', path, agent: false, timeout: 5_000 })
