@@ -9,28 +9,36 @@ import type { Story } from './stories.ts'
 
 // npm run test:clients [-- client or kind [client wire [model wire]]]
 //
-// Runs agents and SDKs against a gateway, each on every wire it speaks and with a model of every kind, and writes what
-// came of it to docs/clients.md. Where the system lets us, it does so in a network of its own that has nothing but the
-// loopback: what passes here passes offline.
+// Runs agents and SDKs against a gateway, each on all of its wires and with models of all wires, and writes the results
+// to docs/clients.md. If the system allows it, they run in a network namespace with only the loopback interface, which
+// shows that they work offline.
 
 const folder = import.meta.dirname
 const [askedClient, askedClientWire, askedModelWire] = process.argv.slice(2)
 const cutVariable = 'TRIWIRE_CLIENTS_OFFLINE'
 
-// The AI SDK tells us on every call that it does not know our models.
+// Without this, the AI SDK warns on every call that it does not know our models.
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
 
 const asked = entries.filter(({ client, kind }) => [client, kind, undefined].includes(askedClient))
 const wanted =
   askedClient === 'stories' ? entries.filter(({ source, kind }) => kind === 'agents' && source.from === 'npm') : asked
-if (wanted.length === 0) throw new Error(`there is no client ${askedClient}`)
+const isWire = (name: string | undefined) => name === undefined || wires.some((wire) => wire === name)
+if (wanted.length === 0 || !isWire(askedClientWire) || !isWire(askedModelWire)) {
+  console.error(`npm run test:clients [-- CLIENT or KIND [CLIENT_WIRE [MODEL_WIRE]]]
+
+  Kinds:    ${[...new Set(entries.map(({ kind }) => kind)), 'stories'].join(', ')}
+  Clients:  ${entries.map(({ client }) => client).join(', ')}
+  Wires:    ${wires.join(', ')}`)
+  process.exit(2)
+}
 const isCut = process.env[cutVariable] === '1'
 if (!isCut) {
   install(wanted.map(({ source }) => source))
   if (canCut()) process.exit(runCut())
 }
 
-// Before anything is run: what could not be started tells nothing about a client, and gets no row.
+// Programs that cannot start are found before anything runs. With such a program, no results are written.
 const stopped = wanted.flatMap(({ client, source, isProgram }) => {
   try {
     if (isProgram) programOf(source)
@@ -41,7 +49,7 @@ const stopped = wanted.flatMap(({ client, source, isProgram }) => {
   }
 })
 const cells = askedClient === 'stories' ? [] : await runAll()
-// One at a time: they are about what comes when.
+// Stories run one at a time, because they check the order of events.
 const told = [undefined, 'stories'].includes(askedClient) && stopped.length === 0 ? await runStories() : []
 const all = [...cells, ...told]
 const failed = all.filter(({ failures }) => failures.length > 0)
@@ -53,7 +61,7 @@ if (stopped.length === 0) {
 } else console.log('The page is left as it was.')
 process.exit(failed.length > 0 || stopped.length > 0 ? 1 : 0)
 
-/** The same in a network of its own. @returns how it ended */
+/** Runs this script again in a network namespace of its own. @returns its exit code */
 function runCut(): number {
   const command = ['ip link set lo up', 'exec "$0" "$@"'].join(' && ')
   const own = [process.execPath, import.meta.filename, ...process.argv.slice(2)]
@@ -64,7 +72,7 @@ function runCut(): number {
   return status ?? 1
 }
 
-/** Two at a time, or as many as TRIWIRE_CLIENTS_AT_ONCE says: each is a gateway, a simulator and a client. */
+/** Runs two cells at a time, or TRIWIRE_CLIENTS_AT_ONCE of them. Each has a gateway, a simulator and a client. */
 async function runAll(): Promise<Cell[]> {
   const runs = wanted
     .filter(({ client }) => !stopped.includes(client))
@@ -124,7 +132,7 @@ function indent(text: string): string {
   return `       ${text}`
 }
 
-/** Whether this system gives an ordinary user a network of their own. */
+/** Whether an ordinary user of this system can create a network namespace. */
 function canCut(): boolean {
   const probe = ['--user', '--map-root-user', '--net', 'sh', '-c', 'ip link set lo up']
   return process.platform === 'linux' && spawnSync('unshare', probe, { stdio: 'ignore' }).status === 0

@@ -19,7 +19,7 @@ import { readScreen } from './screen.ts'
 // Claude Code signs in from an empty home, in a terminal: once at its vendor's own gateway, which is in the same program, and once at
 // triwire. The script is the same for both. It needs root, PostgreSQL, and the programs that `npm run test:clients` installs. It runs
 // in a network namespace with private addresses and a private CA, in which nothing else can be reached. The person's browser is an HTTP
-// client that presses what the pages offer.
+// client that follows the links and presses the buttons of the pages.
 
 const [gatewayName, providerName] = ['gw.corp.test', 'idp.corp.test']
 const addresses = { [gatewayName]: '10.9.9.1', [providerName]: '10.9.9.2' }
@@ -245,4 +245,8 @@ async function listening(
 }
 
 const names = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(candidates)
+if (names.some((name) => !Object.hasOwn(candidates, name))) {
+  console.error('npm run test:vendor-sign-in [-- vendor or own]')
+  process.exit(2)
+}
 process.exit(inside === undefined ? Math.max(...names.map(runInside)) : Math.min(1, await signIn(names[0]!)))
