@@ -1,7 +1,7 @@
 import type { Cell } from './cell.ts'
 import type { Place } from './place.ts'
 
-/** What the ledger says about everything that a client asked. */
+/** Returns the figures of a table cell from the ledger: requests, cost and share of cached input. */
 export function bill({ gateway }: Place): Pick<Cell, 'requests' | 'cost' | 'hitRate'> {
   const entries = [...gateway.store.listEntries({ limit: 10_000 })].filter((entry) => entry.bill)
   let [costNanos, read, all] = [0n, 0, 0]

@@ -1,23 +1,23 @@
 import type { ClientWire } from '../src/catalog/wire-names.ts'
 import type { FailureName } from './agents/agent.ts'
 
-/** One client on one of its wires with one kind of model, as the suite found it. */
+/** A cell of the table: the result of one client on one of its wires with models of one wire. */
 export type Cell = {
   client: string
   package: string
   version: string
   clientWire: ClientWire
   modelWire: ClientWire
-  /** What went wrong; nothing when it passed. */
+  /** Empty if all passed. */
   failures: string[]
-  /** What the client has no words for, and why. */
+  /** The cases that were left out, each with its reason. */
   omitted: string[]
-  /** What it does when the model fails once and is well again. */
+  /** What an agent does after each kind of failure, if the model fails only once. */
   after?: Partial<Record<FailureName, After>>
   requests: number
-  /** By the ledger, in credits. */
+  /** In credits, from the ledger. */
   cost: string
-  /** Tokens read from cache, of all that went in, 0 to 1. */
+  /** The share of input tokens that were read from cache, 0 to 1. */
   hitRate: number
   seconds: number
 }

@@ -10,8 +10,9 @@ import { readScreen } from './screen.ts'
 import type { Story } from './stories.ts'
 
 /*
- * The sign-in of Claude Code itself, from an empty home to an answer, by a terminal: the device grant of docs/sign-in.md. The person
- * sees one code and no secret. Approval is a call of the books here; test/sign-in has the page. Loopback stands for a private network.
+ * Claude Code's own sign-in, in a terminal, from an empty home folder to an answer: the device grant of
+ * docs/sign-in.md. The person sees one code and no secret. `Books` approves the code here; test/sign-in tests the page.
+ * Loopback replaces a private network.
  */
 
 const done = 'That is the answer.'
@@ -23,7 +24,7 @@ const config = {
   },
 }
 
-/** Theme, gateway, and the trust of its address, whose default is no; then the account that was signed in, whose default is no too. */
+/** Keys that accept the theme, the gateway, its address and the account. For the last two, the arrow up selects yes. */
 export const loginKeys = ['\r', '\r', '\x1b[A', '\r', '\x1b[A', '\r']
 
 export async function runClaudeLogin(): Promise<Story> {
@@ -58,7 +59,7 @@ export async function runClaudeLogin(): Promise<Story> {
       [hasAnswer(first), `it has no answer: ${first.stdout} ${first.stderr}`],
       [four.every(hasAnswer), `not all four have an answer: ${four.map(({ stdout }) => stdout).join('; ')}`],
       [session?.generation === 1, `it caused ${session?.generation} refreshes`],
-      [/session has ended/.test(ended.stdout), `it said of the end: ${ended.stdout} ${ended.stderr}`],
+      [/session has ended/.test(ended.stdout), `after the session's end it printed: ${ended.stdout} ${ended.stderr}`],
       [paths.filter((one) => one === '/oauth/revoke 200').length === 2, 'it did not sign out'],
     ]
     return { name, failures: verdicts.flatMap(([isSo, otherwise]) => (isSo ? [] : [otherwise])) }
@@ -69,7 +70,7 @@ export async function runClaudeLogin(): Promise<Story> {
   }
 }
 
-/** Waits for a grant, reads its code as the person does in the address that is opened, and approves it. */
+/** Waits for a grant, reads its code from the address that the program opens, and approves it. @returns the code */
 async function approveFirst({ gateway, home }: Place): Promise<string> {
   const db = new DatabaseSync(gateway.storePath, { readOnly: true })
   const books = booksOf(gateway)
@@ -119,7 +120,7 @@ export function readLogin(home: string): { jwt?: string; expiresAt?: number } | 
   return JSON.parse(readIfThere(credentialsOf(home)) || '{}').enterpriseGateway
 }
 
-/** Ends the token that the program keeps, by the program's clock. It asks for another one before the next request. */
+/** Makes the stored token look expired to the program, so that it gets another one before its next request. */
 export function expireLogin(home: string): void {
   const kept = JSON.parse(readFileSync(credentialsOf(home), 'utf8'))
   kept.enterpriseGateway.expiresAt = Date.now() - 10_000

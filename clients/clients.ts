@@ -6,12 +6,14 @@ import type { Cell } from './cell.ts'
 import type { Source } from './installs.ts'
 import { type Program, programs } from './programs.ts'
 
-/** A client of the suite, whatever it is: where it comes from, and how one of its cells is run. */
+/**
+ * A client of the suite (an agent, an SDK or a program): its source, and a function that runs one cell of the table.
+ */
 export type Entry = {
   client: string
   kind: 'agents' | 'sdks' | 'python' | 'go'
   source: Source
-  /** It is a program of its own, and no library that the suite calls. */
+  /** Whether it runs as a separate program. If not, it is a library that the suite calls. */
   isProgram: boolean
   wires: readonly ClientWire[]
   run(clientWire: ClientWire, modelWire: ClientWire): Promise<Cell>
@@ -25,7 +27,7 @@ const sdks = [
   ['openai-agents', '@openai/agents', ['chat', 'responses']],
 ] as const satisfies readonly (readonly [string, string, readonly ClientWire[]])[]
 
-/** In the order of the page. What they import is looked for when they run: it may have to be installed first. */
+/** In the order of the page. Clients are imported only when they run, because they may have to be installed first. */
 export const entries: readonly Entry[] = [
   ...[...npmAgents, ...pythonAgents].map(agentEntry),
   ...sdks.map(

@@ -3,24 +3,25 @@ import { existsSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync 
 import { dirname, join } from 'node:path'
 
 /*
- * Where the clients come from: npm (package.json beside this file), PyPI (python/<set>.txt, an environment for each set,
- * since they want different versions of one another) and Go's modules (go/go.mod). All versions are pinned, those of
- * their dependencies too. What is downloaded, and the Python and Go programs, lie in one folder outside of git; the
- * packages of npm in node_modules.
+ * Installs the clients from npm (package.json beside this file), PyPI (python/<set>.txt) and Go's modules (go/go.mod).
+ * Each Python set has its own environment, because sets need different versions of the same packages. All versions are
+ * pinned, including those of dependencies. The packages of npm are in node_modules. All else (downloads, Python and Go
+ * programs) is in one folder that git ignores.
  */
 
 const folder = import.meta.dirname
 
-/** What is kept between runs: caches, environments, builds. */
+/** The folder of everything that later runs use again: caches, environments, builds. */
 export const cacheFolder = process.env['TRIWIRE_CLIENTS_DIR'] ?? join(dirname(folder), '.clients')
 
-/** A program of a client, and what installs it. */
+/** A client's program, and the package that contains it. */
 export type Source = { package: string; bin: string } & (
   | {
       from: 'npm'
       /**
-       * The program inside the package that is only for this platform, with the platform for `{}`. It is called there:
-       * the one in `.bin` is often a stub until an install script has run, and npm may be told to run none.
+       * The program's path in a package that is only for one platform, with `{}` for the platform. It is run from
+       * there, because the one in `.bin` is often a stub until an install script has run, and npm may be set to run
+       * none.
        */
       native?: string
     }
@@ -28,7 +29,7 @@ export type Source = { package: string; bin: string } & (
   | { from: 'go' }
 )
 
-/** Puts there what is wanted and not there yet. @throws Error when that fails */
+/** Installs the sources that are not installed yet. @throws Error if that fails */
 export function install(sources: readonly Source[]): void {
   if (sources.some(({ from }) => from === 'npm')) installNpm()
   for (const set of new Set(sources.flatMap((source) => (source.from === 'python' ? [source.set] : [])))) {
@@ -38,9 +39,9 @@ export function install(sources: readonly Source[]): void {
 }
 
 /**
- * Not with `npm ci`: it wants the binaries of every platform in the lockfile, and whoever changes a version has a registry
- * that may not hold them all. With the scripts allowed by a flag: inside of `npm run` the settings of the root, which
- * forbids them, are variables and beat `.npmrc` (finding A7).
+ * Runs `npm install`. `npm ci` would need the binaries of every platform in the lockfile, but a contributor who changes
+ * a version may have a registry without some of them. A flag allows install scripts: within `npm run`, the root's
+ * settings, which forbid scripts, are environment variables, and these override `.npmrc` (finding A7).
  */
 function installNpm(): void {
   const stamp = statSync(join(folder, 'node_modules/.package-lock.json'), { throwIfNoEntry: false })
@@ -55,7 +56,7 @@ function installPython(set: string): void {
   installPinned(join(folder, 'python', `${set}.txt`), environmentOf(set), join(cacheFolder, 'pip-cache'))
 }
 
-/** Makes a Python environment of what a file pins, all of it, unless it is there. @throws Error when that fails */
+/** Makes a Python environment, unless it exists. @param pins the file with all packages @throws Error if that fails */
 export function installPinned(pins: string, environment: string, pipCache: string): void {
   const stamp = join(environment, 'installed.txt')
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === readFileSync(pins, 'utf8')) return
@@ -72,7 +73,7 @@ function buildGo(): void {
   execute('go', ['build', '-C', join(folder, 'go'), '-o', `${join(go, 'bin')}/`, './...'], env)
 }
 
-/** Its output goes to the screen. */
+/** Runs a command, whose output goes to the terminal. @throws Error if it fails */
 function execute(command: string, args: readonly string[], more: Record<string, string> = {}): void {
   console.log(`${command} ${args.join(' ')}`)
   const { status, error } = spawnSync(command, args, {
@@ -90,8 +91,8 @@ function environmentOf(set: string): string {
 const found = new Map<Source, string>()
 
 /**
- * The path of a client's program. Of several builds for this platform the first is taken that starts here.
- * @throws Error when none does
+ * Returns the path of a client's program: of several builds for this platform, the first that starts here.
+ * @throws Error if none starts
  */
 export function programOf(source: Source): string {
   const known = found.get(source)
@@ -109,14 +110,16 @@ function candidatesOf(source: Source): string[] {
   if (source.from === 'go') return [join(cacheFolder, 'go/bin', source.bin)]
   const modules = join(folder, 'node_modules')
   const { native = '' } = source
-  // As they are, then -musl, -baseline and both: which of them starts is known only by trying.
+  // First the plain build, then -musl, -baseline and both. Only a try shows which of them starts here.
   const builds = globSync(native.replace('{}', `${process.platform}-${process.arch}*`), { cwd: modules })
     .sort((a, b) => a.length - b.length)
     .map((path) => join(modules, path))
   return [...(native ? builds : []), join(modules, '.bin', source.bin)]
 }
 
-/** One of them knows no `--version`. Some write into the home folder even then: it is not the person's. */
+/**
+ * Whether a program starts. One has no `--version`. Some write into the home folder even then, so they get another one.
+ */
 function starts(path: string): boolean {
   const home = join(cacheFolder, 'home')
   mkdirSync(home, { recursive: true })
@@ -134,7 +137,7 @@ const { dependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), '
   dependencies: Record<string, string>
 }
 
-/** As it is pinned. @throws Error where it is not */
+/** Returns the pinned version of a package. @throws Error if it is not pinned */
 export function versionOf({ package: name, ...source }: Source): string {
   const version = pinnedVersion(name, source as Source)
   if (version === undefined) throw new Error(`${name} is not pinned`)

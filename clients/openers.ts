@@ -12,8 +12,9 @@ import { modelOf, openPlace, run, scripted, setUp } from './place.ts'
 
 // node bin/node.mjs clients/openers.ts [claude-code codex opencode copilot …]
 //
-// Records what agents send in a task of three turns, on each of their wires, for test/wires/openers.test.ts. In the
-// recordings each text of more than 60 characters is its digest: who says what, where and again is kept, and no prompt of others.
+// Records the requests of agents in a task of three turns, on each of their wires, for test/wires/openers.test.ts. A
+// digest replaces each text of more than 60 characters. So a recording shows where a text is repeated, but has no
+// vendor's prompt.
 
 const folder = join(import.meta.dirname, '../test/fixtures/agents')
 const names = process.argv.slice(2)
@@ -29,7 +30,7 @@ for (const agent of agents)
   }
 process.exit()
 
-/** Two files are written at once, then read at once, and the answer is given. */
+/** Runs an agent that writes two files in parallel, reads them in parallel, and answers. @returns its requests */
 async function record(agent: Agent, wire: ClientWire): Promise<unknown[]> {
   const { tools } = agent
   const place = await openPlace()
@@ -56,7 +57,7 @@ async function record(agent: Agent, wire: ClientWire): Promise<unknown[]> {
   }
 }
 
-/** Puts digests in place of long texts, at any depth. */
+/** Replaces long texts by digests, at any depth. */
 function shorten(value: unknown): unknown {
   if (typeof value === 'string')
     return value.length <= 60 ? value : `sha256 ${createHash('sha256').update(value).digest('base64url')}`
@@ -65,7 +66,7 @@ function shorten(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, shorten(one)]))
 }
 
-/** Passes everything on, and keeps the bodies of inference requests. */
+/** Starts a proxy that passes everything on, and keeps the bodies of inference requests. */
 async function standBetween(target: string) {
   const { hostname, port } = new URL(target)
   const bodies: unknown[] = []

@@ -5,7 +5,7 @@ import { versionOf } from './installs.ts'
 import type { Results } from './results.ts'
 import type { Story } from './stories.ts'
 
-/** docs/clients.md: what every client came to on every pair of wires, and what it cost. */
+/** Writes docs/clients.md: the result and the cost of every client on every pair of wires. */
 export function writePage({ cells: found, stories }: Results, isCut: boolean): string {
   const cells = entries.flatMap((entry) => found.filter((cell) => isOf(cell, entry)))
   const failed = cells.filter(({ failures }) => failures.length > 0)
@@ -97,7 +97,7 @@ To try another version, change one line in \`clients/package.json\`, \`clients/p
 and run. CONTRIBUTING.md describes how to run this in a CI. `
 }
 
-/** What ran with another version than is pinned now tells nothing any more. */
+/** Whether a cell is a result of this client, in the version that is pinned now. Other results no longer count. */
 function isOf(cell: Cell, { client, source }: Entry): boolean {
   return cell.client === client && cell.version === versionOf(source)
 }
@@ -150,7 +150,7 @@ function omissions(cells: readonly Cell[]): string[] {
   })
 }
 
-/** A row for each client and wire; where models of different wires differ, the wires are named. */
+/** Makes a row for each client and wire. A row names the models' wires if the results differ between them. */
 function afterTable(cells: readonly Cell[]): string {
   const tried = cells.filter(({ after }) => after && Object.keys(after).length > 0)
   const rows = Map.groupBy(tried, ({ client, clientWire }) => `${client} | ${clientWire}`)

@@ -9,12 +9,12 @@ import { wires } from './cell.ts'
 
 const root = dirname(import.meta.dirname)
 
-/** A gateway with a model of each kind, and a home and a working folder that nobody has used. */
+/** A gateway with a model of each kind, and an empty home and working folder for a client. */
 export type Place = {
   gateway: TestGateway
   home: string
   work: string
-  /** What a client's process may know of this machine: none of the variables of the suite's own. */
+  /** The environment of a client's process, without the variables of the suite's process. */
   env: Record<string, string>
   close(): Promise<void>
 }
@@ -24,13 +24,13 @@ export function modelOf(wire: ClientWire): string {
   return `large-${wire}`
 }
 
-/** What is said of it: no agent that the suite runs takes these for itself. */
+/** The limits of that model. No agent has them as defaults, so an agent that uses them has read its settings. */
 export const figures = { contextWindow: 400_000, outputTokensMax: 31_000 }
 
-/** The one for titles and other small work: it answers by itself, so that scripts are for the task alone. */
+/** The id of the model for titles and other small work. It has no script, so that scripts are for the task alone. */
 export const smallModel = 'small'
 
-/** How models behave that do not simply answer; a client that is tried with one names `<kind>-<wire>`. */
+/** The scripts of models that fail or are slow. The catalog has each on every wire, as `<kind>-<wire>`. */
 export const kinds = {
   busy: { first: [{ status: 429, retry_after: 1 }], reply: 'That is the answer.' },
   overloaded: { first: [{ status: 529 }], reply: 'That is the answer.' },
@@ -43,12 +43,13 @@ export const kinds = {
   slow: { tokens: 400, delay_ms: 10 },
 } as const
 
-/** What the upstream calls the model that the script is for. */
+/** The name at the upstream of the model that a test gives its script to. */
 export const scripted = 'task'
 
 /**
- * @param autoCache of the messages model, where another rule than its profile's is to be seen
- * @param more of the gateway's configuration
+ * Starts a gateway with its simulator, and makes the folders.
+ * @param autoCache replaces the `auto_cache` of the messages model's profile
+ * @param more further keys of the gateway's configuration
  */
 export async function openPlace(autoCache?: 'on_key', more: Record<string, unknown> = {}): Promise<Place> {
   const models = [
@@ -70,7 +71,7 @@ export async function openPlace(autoCache?: 'on_key', more: Record<string, unkno
   const gateway = await startTestGateway({
     models,
     keepsAnswers: true,
-    // A model hears of a client that leaves at once: the clock of this gateway would not wait for figures (C12).
+    // The gateway must end a model's stream as soon as the client aborts, and not read on for its usage (C12).
     config: { limits: { requests_per_minute: 10_000 }, billing: { read_on: 0 }, ...more },
   })
   for (const [kind, script] of Object.entries(kinds)) gateway.simulator.script(kind, script as Script)
@@ -97,7 +98,7 @@ export async function openPlace(autoCache?: 'on_key', more: Record<string, unkno
 
 export type Settings = { env?: Record<string, string>; file?: { path: string }; run?: string; code?: string }
 
-/** What `triwire setup` says, its file written where it says. */
+/** Returns the settings that `triwire setup` prints, and lets it write their file if they have one. */
 export async function setUp(place: Place, client: string, wire: ClientWire, model: string): Promise<Settings> {
   const { gateway, env } = place
   const cli = join(root, 'src/cli/cli.ts')
@@ -119,14 +120,14 @@ export async function setUp(place: Place, client: string, wire: ClientWire, mode
 
 export type Ran = { code: number | null; stdout: string; stderr: string; isLate: boolean }
 
-/** Runs a program to its end, or to the limit; then it and what it started are ended. */
+/** Runs a program until it ends or the time is up. Then every process that it started is killed. */
 export function run(
   command: string,
   args: readonly string[],
   { cwd, env, limitMs }: { cwd: string; env: Record<string, string>; limitMs: number },
 ): Promise<Ran> {
   return new Promise((resolve, reject) => {
-    // A group of its own: what it leaves running is ended with it.
+    // In a process group of its own, so that the processes that it leaves running can be killed.
     const child = spawn(command, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
     let [stdout, stderr, isLate] = ['', '', false]
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -148,12 +149,12 @@ export function run(
   })
 }
 
-/** Ends what was started as a group of its own, and what it started. */
+/** Kills all processes of a child's process group. */
 export function endGroup({ pid }: ChildProcess): void {
   if (pid === undefined) return
   try {
     process.kill(-pid, 'SIGKILL')
   } catch {
-    // Nothing of it is left.
+    // All processes of the group have ended.
   }
 }

@@ -2,15 +2,15 @@ import type { ClientWire } from '../src/catalog/wire-names.ts'
 import { everyWire } from './agents/agent.ts'
 import type { Source } from './installs.ts'
 
-/** An SDK or framework with a small program of ours (python/, go/) that puts it through its cases. */
+/** An SDK or framework, and our small program (python/, go/) that runs its cases. */
 export type Program = {
   client: string
   kind: 'python' | 'go'
   source: Source
-  /** What runs it, behind its interpreter. */
+  /** The script that the interpreter runs; absent for a compiled program. */
   file?: string
   wires: readonly ClientWire[]
-  /** As `triwire setup` names it: what it prints is run as well. */
+  /** Its name in `triwire setup`, whose printed program is run too. */
   setup?: string
 }
 

@@ -4,8 +4,8 @@ import type { Cell } from './cell.ts'
 import type { Story } from './stories.ts'
 
 /**
- * What the last run of each cell came to. docs/clients.md is made from it, so a run of one client changes that client's
- * rows and no others. What ran with another version than is pinned now counts as not run.
+ * The results of the last run of each cell. docs/clients.md is made from them, so a run of one client changes only that
+ * client's rows. A result of a version that is no longer pinned counts as not run.
  */
 export type Results = { cells: Cell[]; stories: Story[] }
 
@@ -15,13 +15,13 @@ export function readResults(): Results {
   return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Results) : { cells: [], stories: [] }
 }
 
-/** @param stories those of this run; without any the earlier ones stand */
+/** Merges the results of a run into the stored ones. @param stories if empty, the stored ones stay */
 export function keepResults(cells: readonly Cell[], stories: readonly Story[]): Results {
   const before = readResults()
   const all = new Map(before.cells.map((cell) => [nameOf(cell), cell]))
   for (const cell of cells) {
     const earlier = all.get(nameOf(cell))
-    // A run of the tasks alone says nothing of failures: what an earlier one found of this version stands.
+    // A run without failing models has no `after`. The one of an earlier run of the same version stays.
     const after = cell.after ?? (earlier?.version === cell.version ? earlier.after : undefined)
     all.set(nameOf(cell), { ...cell, ...(after && { after }), failures: cell.failures.filter(isFact) })
   }
@@ -30,7 +30,7 @@ export function keepResults(cells: readonly Cell[], stories: readonly Story[]): 
   return results
 }
 
-/** What a client said and offers is for the screen of whoever runs it. */
+/** Whether a failure is stored. A client's output and its tools are only printed. */
 function isFact(failure: string): boolean {
   return !/\bit (?:said|offers)\b/.test(failure)
 }

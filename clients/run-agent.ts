@@ -13,16 +13,16 @@ import { findWrongUsage } from './told.ts'
 
 const limitMs = 240_000
 
-/** One agent at times loses what a command says that ends at once. */
+/** Appended to commands, because one agent sometimes loses the output of a command that ends at once. */
 const pause = '; sleep 0.5'
 
-/** What a half call would do. */
+/** The file that an agent writes if it runs a tool call that was cut. */
 const halfFile = 'half.txt'
 
 /**
- * One task of four turns: two files are written, in parallel; a command that reads them is run beside another; a file is
- * read back; an answer is given. The simulator plays the model; everything else is real. Then the task again, with a
- * model that fails once in each way.
+ * Runs a task of four turns: the agent writes two files in parallel, runs two commands in parallel, reads a file, and
+ * answers. The simulator plays the model; everything else is real. If the task succeeds, it is repeated with a model
+ * that fails once in each way.
  */
 export async function runAgent(agent: Agent, clientWire: ClientWire, modelWire: ClientWire): Promise<Cell> {
   const started = performance.now()
@@ -42,9 +42,12 @@ export async function runAgent(agent: Agent, clientWire: ClientWire, modelWire: 
 
 type Attempt = { failures: string[]; bill: ReturnType<typeof bill> }
 
-/** All in one run where it is expected to live through them; else, and where it does not, one after the other. */
+/**
+ * Tries the failures that the agent should survive in one run, and the others one by one. If that run fails, tries all
+ * one by one.
+ */
 async function failOnce(agent: Agent, clientWire: ClientWire, modelWire: ClientWire) {
-  // Who calls no tools cannot have a call cut.
+  // An agent without tools has no call that could be cut.
   const tried = failureNames.filter((name) => !(agent.edit && name === 'cut in a call'))
   const deadly = tried.filter((name) => agent.givesUp?.[clientWire]?.includes(name))
   const others = tried.filter((name) => !deadly.includes(name))
@@ -60,13 +63,13 @@ async function failOnce(agent: Agent, clientWire: ClientWire, modelWire: ClientW
     if (alone.failures.length > 0 && !isExpected)
       failures.push(...alone.failures.map((text) => `when the model failed once (${name}): ${text}`))
   }
-  // What only their sum does is a failure too.
+  // It is also a failure if the agent survives each of them alone, but not all in one run.
   if (together.failures.length > 0 && failures.length === 0 && others.every((name) => after[name] === 'recovers'))
     failures.push(...together.failures.map((text) => `after all of ${others.join(', ')}: ${text}`))
   return { after, failures }
 }
 
-/** The task, with a model that fails in these ways before it does its part. */
+/** Runs the task once, with a model that fails in these ways. */
 async function attempt(
   agent: Agent,
   clientWire: ClientWire,
@@ -114,7 +117,10 @@ async function start(agent: Agent, place: Place, clientWire: ClientWire, modelWi
 
 type Props = { first: string; second: string; token: string }
 
-/** What the model does, turn by turn; a failure comes before the turn it stands in, and those in a stream before the last. */
+/**
+ * Returns the model's script by turns. Refusals come before the first three turns, one each, and cut streams before the
+ * last.
+ */
 function scriptOf(
   { tools, edit, isSerial }: Agent,
   { first, second, token }: Props,
@@ -174,7 +180,9 @@ function findFiles(files: Record<string, string>): string[] {
 
 const paths = { messages: '/v1/messages', chat: '/v1/chat/completions', responses: '/v1/responses' }
 
-/** What the model was asked, in its own wire: every turn, streamed, with the results of the tools and one key. */
+/**
+ * Lists what is wrong with the requests to the model: their number, wire, streaming, tool results, key or reasoning.
+ */
 function findUpstream(
   { gateway }: Place,
   agent: Agent,
@@ -188,7 +196,7 @@ function findUpstream(
   if (!last) return ['the model was never asked']
   const results = agent.edit ? [] : [`one ${token}`, 'sum 42', 'beside']
   const keys = new Set(asked.map((request) => bodyOf(request)['prompt_cache_key']))
-  // Where the wire is the same the request is the client's own, and only this wire's clients put the key into it.
+  // On the same wire the gateway passes the client's body on, in which only clients of the responses wire have a key.
   const isKeyed = agent.keyed.includes(clientWire) && (clientWire !== modelWire || clientWire === 'responses')
   const isStreaming = !agent.whole?.includes(clientWire)
   const turns = agent.edit ? 1 : agent.isSerial ? 6 : 4
@@ -197,9 +205,9 @@ function findUpstream(
   const wants: [boolean, string][] = [
     [isFailing || asked.length === turns, `the model was asked ${asked.length} times, not ${turns}`],
     [asked.every(({ path }) => path === paths[modelWire]), 'asked on another wire than the model’s'],
-    [asked.every(isAnswered), `the model refused, or was left: ${asked.map(({ status }) => status).join(', ')}`],
+    [asked.every(isAnswered), `the model refused, or was aborted: ${asked.map(({ status }) => status).join(', ')}`],
     [
-      // One agent turns to whole answers when its streams break.
+      // One agent asks for JSON answers after its streams were cut.
       isFailing || asked.every((request) => (bodyOf(request)['stream'] === true) === isStreaming),
       isStreaming ? 'asked without a stream' : 'asked for a stream',
     ],
@@ -209,18 +217,19 @@ function findUpstream(
     ]),
     [
       !isKeyed || modelWire === 'messages' || (keys.size === 1 && !keys.has(undefined)),
-      `its conversation has ${keys.size} keys upstream, of ${keys.has(undefined) ? 'none' : 'its own'}`,
+      `the requests to the model have ${keys.size} different keys${keys.has(undefined) ? ' (no key counts as one)' : ''}`,
     ],
     [
       !isKeyed || modelWire !== 'messages' || asked.every(({ body }) => body.includes('"cache_control"')),
-      'nothing is marked for the cache',
+      'not all requests to the model have a cache mark',
     ],
     [
-      // Of the first turn only: one agent asks no more once it has thinking without a signature, which it cannot send back.
+      // Only the first turn counts: one agent stops asking after thinking without a signature, which it cannot send
+      // back.
       !agent.reasons.includes(clientWire) || asksReasoning(bodyOf(asked[0]!)),
-      'reasoning was not asked of the model',
+      'the first request does not ask for reasoning',
     ],
-    // A failure is the client's to answer: the gateway has no second account here, and asks nobody twice.
+    // Only the client may retry: the gateway has no second upstream account here, and asks no account twice.
     [upstream <= gateway.answers.length, `the gateway asked ${upstream} times for ${gateway.answers.length} requests`],
   ]
   return wants.flatMap(([isSo, otherwise]) => (isSo ? [] : [otherwise]))
@@ -230,13 +239,13 @@ function asksReasoning(body: Record<string, unknown>): boolean {
   return ['thinking', 'reasoning_effort', 'reasoning'].some((field) => body[field] !== undefined)
 }
 
-/** What the gateway refused, as a reason for the table. */
+/** Lists what the gateway refused, as reasons for a failure. */
 async function findRefusals({ gateway }: Place): Promise<string[]> {
   const refused = (await gateway.logLines()).filter((line) => Number(line['status']) >= 400)
   return [...new Set(refused.map((line) => `${line['path']} ${line['status']} ${line['code']} ${line['cause'] ?? ''}`))]
 }
 
-/** What it could have been asked to do: its tools have other names with another version. */
+/** Lists the agent's tools for a failure, because another version may have renamed them. */
 function findTools({ gateway }: Place): string[] {
   const tools = gateway.simulator.requests.map((request) => bodyOf(request)['tools']).find(Array.isArray) ?? []
   const names = tools.map((tool) =>

@@ -11,7 +11,7 @@ const limitMs = 300_000
 
 type Said = { case: string; omitted?: string; failed?: string }
 
-/** Every case of one program with one kind of model. It says a line for each, behind `CASE`. */
+/** Runs all cases of a program with models of one wire. The program prints `CASE` and a JSON object for each. */
 export async function runProgram(program: Program, clientWire: ClientWire, modelWire: ClientWire): Promise<Cell> {
   const place = await openPlace()
   const started = performance.now()
@@ -48,7 +48,7 @@ export async function runProgram(program: Program, clientWire: ClientWire, model
   }
 }
 
-/** The program that `triwire setup` prints. */
+/** Runs the program that `triwire setup` prints. @returns its failures */
 async function runPrinted(
   place: Place,
   setup: string,
@@ -61,12 +61,14 @@ async function runPrinted(
   return ran.stdout.includes('Hello') ? [] : [`the printed program failed: ${ran.stderr.slice(-300)}`]
 }
 
-/** What a client leaves, the model learns of. */
+/** Checks that the model's stream was ended when the client aborted. @returns the failures */
 function findLeft({ gateway }: Place, said: readonly Said[]): string[] {
   const { failed = '', omitted } = said.find((one) => one.case === 'abort') ?? { omitted: 'it has no such case' }
   if (failed || omitted) return []
   const slow = gateway.simulator.requests.filter(
     ({ json }) => (json as { model?: string } | undefined)?.model === 'slow',
   )
-  return slow.length > 0 && slow.every(({ closedEarly }) => closedEarly) ? [] : ['abort: the model was not told']
+  return slow.length > 0 && slow.every(({ closedEarly }) => closedEarly)
+    ? []
+    : ["abort: the model's stream was not ended"]
 }

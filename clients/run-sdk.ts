@@ -8,7 +8,7 @@ import { findWrongUsage } from './told.ts'
 
 const limitMs = 20_000
 
-/** Every case of one SDK with one kind of model, and the program that its setup prints. */
+/** Runs all cases of an SDK with models of one wire, and the program that its setup prints. */
 export async function runSdk(sdk: Sdk, clientWire: ClientWire, modelWire: ClientWire): Promise<Cell> {
   const place = await openPlace()
   const started = performance.now()
@@ -62,9 +62,9 @@ export async function runSdk(sdk: Sdk, clientWire: ClientWire, modelWire: Client
   }
 }
 
-/** What the client left, the model learns of. */
+/** Waits until the stream of the model has ended, after the client aborted. @throws Error if it goes on */
 async function closedEarly({ requests }: { requests: { closedEarly: boolean }[] }): Promise<void> {
   const last = requests.at(-1)!
   for (let tries = 0; tries < 200 && !last.closedEarly; tries++) await new Promise((resolve) => setTimeout(resolve, 10))
-  if (!last.closedEarly) throw new Error('the model was not told')
+  if (!last.closedEarly) throw new Error("the model's stream was not ended")
 }

@@ -2,24 +2,24 @@ import { spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { endGroup } from './place.ts'
 
-/** How long a screen is left alone before a key counts as awaited. */
+/** A program counts as waiting for a key when its screen has not changed for this long. */
 const stillMs = 1_500
 
 export type Sitting = {
   cwd: string
   env: Readonly<Record<string, string>>
-  /** What a person types, one after the other, each as soon as the screen stands still. */
+  /** The keys to press, one after the other, each as soon as the screen no longer changes. */
   keys: readonly string[]
-  /** What is waited for after the last of them. */
+  /** The text to wait for after the last key. */
   text: RegExp
-  /** How long the text is awaited. A minute if it is left out. */
+  /** The time limit for the keys and the text together. Default: a minute. */
   limitMs?: number
 }
 
 /**
- * What a program without arguments shows on a screen of 45 lines of 150: all it wrote, without its colours and moves. It is
- * ended then. The terminal is that of `script` (util-linux).
- * @returns the text that was waited for; empty where it did not come in time
+ * Runs a program without arguments in a terminal of 45 lines and 150 columns, presses keys, and waits for a text. Then
+ * the program is killed. The terminal comes from `script` (util-linux).
+ * @returns the text that matched; empty if it did not appear in time
  */
 export async function readScreen(
   program: string,
@@ -37,7 +37,7 @@ export async function readScreen(
     shown += more
     at = Date.now()
   })
-  // What it is typed after its end is lost.
+  // A key that is pressed after the program's end is lost.
   child.stdin.on('error', () => {})
   const limit = Date.now() + limitMs
   const waiting = [...keys]
@@ -56,7 +56,7 @@ export async function readScreen(
   }
 }
 
-/** Without the sequences that move the cursor, colour and ask the terminal. */
+/** Removes the escape sequences that move the cursor, set colours or query the terminal. */
 function plain(shown: string): string {
   return shown.replace(/\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])/g, '')
 }

@@ -9,8 +9,9 @@ import { modelOf, openPlace, type Place, run, scripted } from './place.ts'
 import type { Story } from './stories.ts'
 
 /*
- * Agents whose person has signed in (issue 47), set up by `triwire setup --login`. An agent that runs a command for a token holds one that has
- * expired: it must run `triwire token` once more and have its answer. opencode is set up from the gateway, and keeps a key.
+ * Agents of a person who has signed in (issue 47), set up by `triwire setup --login`. Those that run a command for
+ * their token have one that has expired: they must run `triwire token` again and get their answer. opencode is set up
+ * by the gateway, and runs the command only once.
  */
 
 const cli = join(dirname(import.meta.dirname), 'bin/triwire.mjs')
@@ -18,13 +19,17 @@ const limitMs = 120_000
 /** The most time for the command if several agents run it at once and one of them refreshes the token. */
 const tokenMsMax = 2_000
 const done = 'That is the answer.'
-/** Tells the agents that run at once apart. */
+/** The variable with the number of an agent, if several run at once. */
 const agentVariable = 'TRIWIRE_TEST_AGENT'
 
 /**
- * The agents that run a command for a token, with the wire that each is set up for. `isNext`: it takes `x-should-retry: false` at its word
- * and runs the command for its next request. `isEach`: it runs the command before each request, so the token expires in the file of
- * `triwire token` and not in the agent. `isKept`: it keeps what the command printed. `agents`: how many run at once.
+ * A run of an agent that runs a command for its token.
+ * @property wire that it is set up for
+ * @property isNext obeys `x-should-retry: false`: it does not repeat the request, and runs the command for its next one
+ * @property isEach runs the command before each request; so the expired token is in the file of `triwire token`, not in
+ * the agent
+ * @property isKept runs the command once, and keeps what it printed
+ * @property agents the number of agents that run at once
  */
 type Plot = { client: string; wire: ClientWire; isKept?: true; isNext?: true; isEach?: true; agents?: number }
 
@@ -63,7 +68,7 @@ export async function runSignInStory(at: number): Promise<Story> {
   try {
     const { gateway, work, home, env } = place
     const session = await openTestSession(gateway)
-    // The hour of the token is over for the gateway.
+    // The gateway's clock passes the end of the token, which lasts an hour.
     if (!isKept) gateway.advance(3_660_000)
     const reply = { reply: done }
     const twice = { turns: [{ tool_calls: [agent.tools.run('echo once')] }, reply] }
@@ -128,8 +133,9 @@ async function logIn(program: string, { gateway }: Place, options: Options): Pro
 }
 
 /**
- * The command as an installed one. The first call of each agent prints what it has held for an hour; later ones are the real command,
- * whose times in ms are in the file `took`.
+ * Installs a `triwire` command. Each agent's first call prints an expired token. Later calls run the real command, and
+ * append the time that it took, in ms, to the file `took`.
+ * @returns the command's folder
  */
 function putCommand(
   { gateway, home, env }: Place,

@@ -2,7 +2,7 @@ import { npmAgents as agents } from './agents/npm.ts'
 import { programOf } from './installs.ts'
 import { modelOf, openPlace, type Place, type Ran, run, scripted, setUp } from './place.ts'
 
-/** What an agent does when not all goes well. */
+/** The result of one of the further tests of the page, such as an agent's retry after a refusal. */
 export type Story = { name: string; failures: string[] }
 
 const limitMs = 60_000
@@ -12,9 +12,9 @@ type Plot = {
   name: string
   client: string
   modelWire: 'messages' | 'chat' | 'responses'
-  /** Beside the agent's own. */
+  /** Arguments beside the agent's own. */
   args?: readonly string[]
-  /** What the model does at first. */
+  /** The model's script until it gets its first request. */
   first?: object
   judge(ran: Ran, place: Place, lines: Record<string, unknown>[]): [boolean, string][]
 }
@@ -26,7 +26,7 @@ const plots: readonly Plot[] = [
     modelWire: 'responses',
     args: ['-c', 'model_providers.triwire.supports_websockets=true'],
     judge: ({ stdout }, _place, lines) => {
-      // Some of its starts ask for the list of models too.
+      // Codex sometimes also requests the list of models at its start.
       const probes = lines.filter(({ path }) => path === '/v1/responses')
       return [
         [stdout.includes(done), 'it has no answer'],
@@ -42,7 +42,7 @@ const plots: readonly Plot[] = [
     judge: ({ stdout, stderr }, { gateway }, lines) => [
       [`${stdout}${stderr}`.includes('web_search = '), 'the setting is not named'],
       [statuses(lines, 'POST').join() === '400', `it was answered ${statuses(lines, 'POST').join()}`],
-      [gateway.simulator.requests.length === 0, 'the model was asked all the same'],
+      [gateway.simulator.requests.length === 0, 'the model was asked'],
     ],
   },
   ...(['claude-code', 'codex', 'opencode', 'pi'] as const).map(

@@ -5,7 +5,7 @@ import type { Place } from './place.ts'
 
 type Json = Record<string, unknown>
 
-/** The same counters, in the words of each wire: what a client is told must be what its account was charged for. */
+/** Readers of the usage of each wire: all input tokens, the cached ones of these, and output tokens. */
 const readers: Record<string, (usage: Json) => number[]> = {
   messages: (usage) => [
     number(usage['input_tokens']) +
@@ -26,7 +26,7 @@ const readers: Record<string, (usage: Json) => number[]> = {
   ],
 }
 
-/** Every answer whose usage was told on the wire and is not the ledger's, to the token. */
+/** Lists the answers whose usage, as the client received it, differs from the usage in the ledger. */
 export function findWrongUsage({ gateway }: Place): string[] {
   const entries = new Map(
     [...gateway.store.listEntries({ limit: 10_000 })].flatMap((entry) =>
@@ -39,7 +39,9 @@ export function findWrongUsage({ gateway }: Place): string[] {
     const entry = entries.get(answer.id)
     const said = readers[answer.asked]!(told).join(', ')
     const billed = entry ? counters(entry).join(', ') : 'nothing'
-    return said === billed ? [] : [`${answer.asked}: told ${said} tokens in, cached, out; billed ${billed}`]
+    return said === billed
+      ? []
+      : [`${answer.asked}: the client received ${said} tokens (input, cached, output); billed ${billed}`]
   })
 }
 
@@ -47,12 +49,12 @@ function counters({ inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens
   return [inputTokens + cacheReadTokens + cacheWriteTokens, cacheReadTokens, outputTokens]
 }
 
-/** The last usage that an answer tells, of a stream only once it is whole. */
+/** Returns the last usage of an answer, or undefined if it has none, like a stream that was cut. */
 function usageOf({ asked, contentType, body }: TappedAnswer): Json | undefined {
   if (!(asked in readers)) return undefined
   if (!contentType.startsWith('text/event-stream')) return asObject(parse(body)?.['usage'])
   const events = body.split('\n').flatMap((line) => (line.startsWith('data: {') ? [parse(line.slice(6))!] : []))
-  // The messages wire tells what went in at the start, and at the end what has become of it.
+  // On messages, message_start also has a usage, but only the one of message_delta is final.
   if (asked === 'messages') return asObject(events.findLast((event) => event['type'] === 'message_delta')?.['usage'])
   if (asked === 'chat') return asObject(events.findLast((event) => event['usage'])?.['usage'])
   return asObject(asObject(events.at(-1)?.['response'])?.['usage'])

@@ -11,8 +11,9 @@ import { modelOf, openPlace, run, scripted, setUp } from './place.ts'
 
 // node bin/node.mjs clients/unnamed.ts [cline cn droid …]
 //
-// A task of six turns by agents on the chat wire with a messages model, by the ledger (A2, ruling T5): what it costs when
-// nothing names the conversation, when something in between does, and what it did while only a name brought cache marks.
+// Compares the cost of a task of six turns, from the ledger, for agents on the chat wire with a messages model (A2,
+// ruling T5). "Named": a proxy adds a conversation key to each request. "Unnamed": no request has one. With `on_key`,
+// the gateway sets cache marks only for a key; with `auto`, the default, also without one.
 
 const [names, limitMs] = [process.argv.slice(2), 120_000]
 const agents = npmAgents.filter(({ client }) => (names.length ? names : ['cline', 'cn', 'droid']).includes(client))
@@ -50,7 +51,10 @@ async function measure(agent: Agent, isNamed: boolean, autoCache?: 'on_key'): Pr
   }
 }
 
-/** Two files are written in parallel, three things are done one by one, two again in parallel, and the answer is given. */
+/**
+ * Returns the model's script: two parallel calls write files, three single calls and two parallel calls follow, and an
+ * answer.
+ */
 function taskOf({ tools }: Agent, work: string): Script {
   const [first, second] = [join(work, 'first.txt'), join(work, 'second.txt')]
   const calls: ToolCall[][] = [
@@ -65,7 +69,7 @@ function taskOf({ tools }: Agent, work: string): Script {
   return checkScript({ turns: [...calls.map((tool_calls) => ({ tool_calls })), end] })
 }
 
-/** Passes everything on, with a name for the conversation or without any. */
+/** Starts a proxy that passes everything on, and sets the header with the conversation key, or removes it. */
 async function standBetween(target: string, isNamed: boolean): Promise<{ url: string; close(): void }> {
   const { hostname, port } = new URL(target)
   const server = createServer((incoming, outgoing) => {

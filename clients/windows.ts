@@ -11,27 +11,27 @@ import { readScreen } from './screen.ts'
 
 // node clients/windows.ts [client]
 //
-// What each agent of `triwire setup` takes the model's window and names for, as it says itself: its own report where it has
-// one, else what it was seen to do. The table is that of docs/setup.md. Agents that are not installed here are left out.
+// Prints which context window, output cap and model names each agent of `triwire setup` uses: from the agent's own
+// report if it has one, and otherwise from its requests. docs/setup.md has the table. Only installed agents are tried.
 
 type Seen = { window: string; output: string; names: string }
 type Look = (tools: Tools) => Promise<Seen>
 type Tools = {
   place: Place
   agent: Agent
-  /** Runs the agent; what it does by default is to answer a word. */
+  /** Runs the agent with these arguments. */
   start(args: readonly string[]): Promise<Ran>
-  /** Runs it in a terminal of its own, gives it these keys, one after the other, and waits for this text on its screen. */
+  /** Runs it in a terminal, presses these keys one after the other, and waits for this text on its screen. */
   screen(keys: readonly string[], text: RegExp): Promise<string>
-  /** What was asked since the last time: the ids that the gateway was asked for, and the longest answer of the first request. */
+  /** Returns the model ids of all requests since the last call, and the output cap of the first of these requests. */
   asked(): Promise<{ models: string; output: string }>
-  /** The text of files below the home folder. */
+  /** Reads the files below the home folder that match a pattern. */
   read(pattern: string): string
 }
 
 const agent = { description: 'x', prompt: 'Say hello.', subagent_type: 'general-purpose' }
 
-/** The first number behind a word of a text. */
+/** Returns the first group of a pattern, such as a number after a word. */
 function behind(text: string, pattern: RegExp): string {
   return pattern.exec(text)?.[1] ?? 'not reported'
 }
@@ -111,7 +111,7 @@ const looks: Readonly<Record<string, { wire: ClientWire; look: Look }>> = {
   droid: {
     wire: 'chat',
     async look({ agent, place, start, asked, read }) {
-      // It looks at its limit after the calls of a turn.
+      // Droid compares the context with its limit after the tool calls of a turn.
       const turns = [{ tool_calls: [agent.tools.run('pwd')] }, { reply: 'Done.' }]
       place.gateway.simulator.script(scripted, { turns })
       await start(['exec', '-m', 'custom:triwire-0', 'hello'])
@@ -130,7 +130,7 @@ const looks: Readonly<Record<string, { wire: ClientWire; look: Look }>> = {
       await start(['-p', 'hello'])
       const first = await asked()
       const { stdout } = await start(['provider', 'list', '--json'])
-      // Enter: the folder is trusted.
+      // Enter confirms that the folder is trusted.
       const status = await screen(['\r'], /context: \d+% \(\d+\/[\d.]+[kM]\)/)
       return {
         window: `${behind(stdout, /"maxContextSize": (\d+)/)}; its screen: ${behind(status, /\/([\d.]+[kM])/)} of 1,024`,
@@ -232,7 +232,7 @@ for (const agent of [...npmAgents, ...pythonAgents]) {
   console.error(rows.at(-1))
 }
 console.log(
-  `| Agent | Window (told: ${figures.contextWindow}) | Longest answer (told: ${figures.outputTokensMax}) | Names |\n|---|---|---|---|\n${rows.join('\n')}`,
+  `| Agent | Window (setup: ${figures.contextWindow}) | Output cap (setup: ${figures.outputTokensMax}) | Names |\n|---|---|---|---|\n${rows.join('\n')}`,
 )
 
 async function look(agent: Agent, wire: ClientWire, by: Look): Promise<Seen> {
@@ -257,7 +257,7 @@ async function look(agent: Agent, wire: ClientWire, by: Look): Promise<Seen> {
           ),
         ]
         lines = log.length
-        return { models: models.join(', '), output: first ? outputOf(first) : 'asked nothing' }
+        return { models: models.join(', '), output: first ? outputOf(first) : 'no request' }
       },
       read: (pattern) =>
         globSync(pattern, { cwd: place.home })

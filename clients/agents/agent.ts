@@ -4,45 +4,47 @@ import type { Source } from '../installs.ts'
 /** A call of one of an agent's own tools, as a model would make it. */
 export type ToolCall = { name: string; arguments: Record<string, unknown> }
 
-/** What a model does wrong once before it answers. */
+/** The ways in which the scripted model fails once before it answers. */
 export const failureNames = ['429', '529', '500', 'cut in text', 'cut in a call'] as const
 export type FailureName = (typeof failureNames)[number]
 
-/** An agent that people run in a terminal or a program: how it is driven without one, and what its tools are called. */
+/**
+ * An agent that people run in a terminal or from a program: the command that runs it without questions, and its tools.
+ */
 export type Agent = {
   client: string
-  /** As `triwire setup` names it, where that is another name. */
+  /** Its name in `triwire setup`, if that is not `client`. */
   setup?: string
   source: Source
-  /** What runs it is its interpreter, with this program of ours: it is a library. */
+  /** For an agent that is a library: our program that calls it. The `bin` of `source` is then the interpreter. */
   file?: string
-  /** One task, all permissions, no questions. */
+  /** Returns the arguments that run one task with all permissions and without questions. */
   args(task: string, model: string, wire: ClientWire): string[]
-  /** Nobody is phoned home. What a person need not set to use the gateway stands here and not in the setup. */
+  /** Variables that the gateway does not need, so `triwire setup` does not print them: most switch off telemetry. */
   env: Readonly<Record<string, string>>
   wires: readonly ClientWire[]
   tools: {
     write(path: string, content: string): ToolCall
     run(command: string): ToolCall
     read(path: string): ToolCall
-    /** How it is told that the task is done, where a text is not enough. */
+    /** The tool call that ends a task, for an agent that does not end with a text alone. */
     done?(text: string): ToolCall
   }
-  /** It calls no tools: it makes what it is told of a text, and does the task in one turn. How a file stands in it. */
+  /** For an agent without tools, which writes the files that stand in an answer: formats a file for such an answer. */
   edit?(path: string, content: string): string
-  /** The wires on which it names its conversation, by itself or as its setup tells it, so that every turn carries a key. */
+  /** The wires on which every request has a conversation key, which the agent sends by itself or by its setup. */
   keyed: readonly ClientWire[]
-  /** The wires on which it asks for reasoning with a model it does not know. */
+  /** The wires on which it asks for reasoning even if it does not know the model. */
   reasons: readonly ClientWire[]
-  /** It streams, unless this says on which wires it does not. */
+  /** The wires on which it asks for JSON answers. On all others it asks for streams. */
   whole?: readonly ClientWire[]
-  /** It does one call of several at a time. */
+  /** Whether it accepts only one tool call in a turn. */
   isSerial?: boolean
-  /** The answer is in its output, unless it shows none. */
+  /** Whether it does not print the answer. */
   isSilent?: boolean
-  /** It runs a call that was cut, also straight at the model. */
+  /** Whether it runs a tool call that was cut, as it also does without the gateway. */
   runsHalfCalls?: boolean
-  /** After these it gives up, also straight at the model, by wire. */
+  /** The failures after which it gives up, by wire. It also does so without the gateway. */
   givesUp?: Partial<Record<ClientWire, readonly FailureName[]>>
 }
 

@@ -32,14 +32,14 @@ const terminal: readonly Agent[] = [
     env: {},
     wires: ['responses'],
     tools: {
-      // It has one tool for all three with a model it does not know.
+      // For a model that it does not know, Codex has one tool for all three.
       write: (path, content) => ({ name: 'exec_command', arguments: { cmd: `printf '%s' '${content}' > '${path}'` } }),
       run: (cmd) => ({ name: 'exec_command', arguments: { cmd } }),
       read: (path) => ({ name: 'exec_command', arguments: { cmd: `cat '${path}'` } }),
     },
     keyed: ['responses'],
     reasons: ['responses'],
-    // With a model of its own wire it keeps the reasoning of the call that was cut, which the model refuses then.
+    // On its own wire, Codex sends back the reasoning of the call that was cut, and the model refuses that.
     givesUp: { responses: ['cut in a call'] },
   },
   {
@@ -69,7 +69,7 @@ const terminal: readonly Agent[] = [
     },
     keyed: everyWire,
     reasons: ['messages'],
-    // It ends its run with what `response.failed` says.
+    // Qwen Code ends its run with the error of `response.failed`.
     givesUp: { responses: ['cut in text'] },
   },
   {
@@ -146,7 +146,7 @@ const terminal: readonly Agent[] = [
   {
     client: 'cn',
     source: { from: 'npm', package: '@continuedev/cli', bin: 'cn' },
-    // From the working folder, as its setup says it from the home folder.
+    // The setup prints this path relative to the home folder, but the agent runs in the working folder.
     args: (task) => ['--config', '../home/.continue/triwire.yaml', '--auto', '-p', task],
     env: { CONTINUE_TELEMETRY_ENABLED: '0' },
     wires: ['chat', 'messages'],
@@ -178,7 +178,7 @@ const terminal: readonly Agent[] = [
   },
 ]
 
-/** Libraries around agents that stand above: they do what those do. */
+/** Libraries that run one of the agents above, and so behave like it. */
 const libraries: readonly Agent[] = [
   {
     ...like('claude-code'),
@@ -198,7 +198,7 @@ const libraries: readonly Agent[] = [
   },
 ]
 
-/** The agents that npm has. */
+/** The agents from npm. */
 export const npmAgents: readonly Agent[] = [...terminal, ...libraries]
 
 function like(client: string): Agent {

@@ -6,7 +6,7 @@ const cuts = ['cut in text', 'cut in a call'] as const
 const noTool = () => ({ name: 'none', arguments: {} })
 const everything = (command: string) => ({ name: 'bash', arguments: { command } })
 
-/** The agents of the terminal that PyPI has. */
+/** The agents from PyPI. */
 export const pythonAgents: readonly Agent[] = [
   {
     client: 'mini-swe-agent',
@@ -18,7 +18,7 @@ export const pythonAgents: readonly Agent[] = [
     env: { LITELLM_LOCAL_MODEL_COST_MAP: 'True', MSWEA_SILENT_STARTUP: '1' },
     wires: everyWire,
     tools: {
-      // A shell is all it has.
+      // Its only tool is a shell.
       write: (path, content) => everything(`printf '%s' '${content}' > '${path}'`),
       run: everything,
       read: (path) => everything(`cat '${path}'`),

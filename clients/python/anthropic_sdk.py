@@ -51,7 +51,7 @@ def tools_case():
 
 
 def tool_runner(stream):
-    """As it comes: it asks for a thread first (A1)."""
+    """The SDK's tool runner, unchanged. It first asks for a thread, and expects an error (A1)."""
     def case():
         @beta_tool
         def get_weather(city: str) -> str:

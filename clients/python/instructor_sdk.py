@@ -69,6 +69,7 @@ run({
     "image": image if WIRE != "responses" else "not tried, because on this wire the SDK sends images in its own format",
     "reasoning": NO_TEXT, "error": error,
     "abort": "the SDK offers no stream that a client could abort",
-    # With text in place of its call it has nothing to parse, and on responses it looks at no end of a stream.
+    # On responses, instructor ignores how a stream ends. After a cut text, it also has no call whose parsing could
+    # fail.
     **{name: cut(kind) for name, kind in CUTS.items() if (WIRE, name) != ("responses", "cut in text")},
 })

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-# What only a model that understands the question could answer, and what is fetched from elsewhere.
+# The tests that need a real model or the internet.
 OMITTED = {
     "test_tool_calling": "only a real model can compute the arguments",
     "test_tool_calling_async": "only a real model can compute the arguments",
@@ -20,7 +20,7 @@ OMITTED = {
 
 
 class Report:
-    """Says of each test what `run` says of a case."""
+    """Prints a line for each test, in the form that `run` prints for a case."""
 
     def pytest_collection_modifyitems(self, items):
         for name in {item.originalname for item in items} & OMITTED.keys():
@@ -41,9 +41,9 @@ class Report:
 if __name__ == "__main__":
     here = os.path.dirname(os.path.abspath(__file__))
     cases = os.path.join(here, "langchain_cases.py")
-    # One loop for all: the connections of a client are kept from test to test.
+    # All tests share an event loop, because a client keeps its connections from test to test.
     code = pytest.main(["-q", "--tb=short", "-p", "no:cacheprovider", "--asyncio-mode=auto",
                         "-o", "asyncio_default_test_loop_scope=session", cases, *sys.argv[1:]],
                        plugins=[Report()])
-    # Failed tests are told, case by case.
+    # Code 1 means failed tests, and each of these was printed.
     sys.exit(0 if code in (0, 1) else code)

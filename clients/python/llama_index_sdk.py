@@ -81,13 +81,13 @@ def once(kind):
 
 
 def cut(kind):
-    """Read event by event: on responses the last one tells of the failure, and it raises nothing."""
+    """Reads a cut stream. On responses the SDK raises nothing: it ignores the event that reports the failure."""
     def case():
         raises((openai.APIError, anthropic.APIError), lambda: list(llm(kind).stream_chat(QUESTIONS)))
     return case if WIRE != "responses" else "the SDK ignores the event response.failed of the responses wire"
 
 
-# It wants to know how much an id takes, and knows none of ours: people add theirs like this.
+# LlamaIndex needs the context window of each model id, and has a table of known ids. Users add theirs like this.
 OURS = {id: 128_000 for id in ("nobody", *map(model, ("large", "slow", *ONCE.values(), *CUTS.values())))}
 openai_utils.ALL_AVAILABLE_MODELS.update(OURS)
 openai_utils.CHAT_MODELS.update(OURS)

@@ -144,7 +144,7 @@ def responses_cases():
             events = list(create(**ask(kind=kind, stream=True, tools=tools)))
             assert events[-1].type == "response.failed", events[-1].type
             done = [e for e in events if e.type == "response.output_item.done" and e.item.type == "function_call"]
-            assert not done, "a call that was cut is told as done (T24)"
+            assert not done, "a call that was cut is reported as done (T24)"
         return case
 
     return {

@@ -1,7 +1,7 @@
-"""What every program of this folder is given, and how it says what came of its cases.
+"""The input of every program of this folder, and the function that runs its cases and prints the results.
 
-A case is a function that raises when something is wrong, or the reason why the client has no words for it. The gateway's
-address and key, the client's wire and the models come from the suite: one that answers, and one for each way to fail.
+A case is a function that raises an error if something is wrong, or a text: the reason why the client cannot do it.
+clients/run-program.ts sets the variables. There is a model that answers, and one for each way to fail.
 """
 
 import asyncio
@@ -19,10 +19,10 @@ MODEL_WIRE = os.environ.get("TRIWIRE_MODEL_WIRE", "")
 
 QUESTION = "What is the capital of France?"
 ANSWER = 'You said: "What is the capital of France?"'
-# The simulator calls what it is told to, with these arguments.
+# The simulator makes the tool calls that a prompt names, with these arguments.
 BOTH_CITIES = 'call get_weather {"city":"Paris"} and get_weather {"city":"Rome"}'
 RECOVERED = "That is the answer."
-# A red dot of 1 x 1.
+# A red image of 1 x 1 pixel.
 IMAGE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
 # The cases that every program has; more are its own.
 CASES = ("text", "stream", "tools", "structured", "image", "reasoning", "error", "abort")
@@ -31,7 +31,7 @@ CUTS = {"cut in text": "cut-text", "cut in a call": "cut-call"}
 
 
 def model(kind="large"):
-    """The catalog id of a model that behaves so."""
+    """Returns the catalog id of a model, such as large, slow or busy, on the wire of this run."""
     return f"{kind}-{MODEL_WIRE}"
 
 
@@ -54,7 +54,7 @@ def is_in(text, *parts):
 
 
 def raises(kinds, call):
-    """The error that the call ends with; of these kinds, or the case has failed."""
+    """Calls a function that must raise an error of these kinds, and returns the error."""
     try:
         result = call()
     except kinds as error:
@@ -63,7 +63,7 @@ def raises(kinds, call):
 
 
 def run(cases):
-    """Runs them one after the other, each line of output a case."""
+    """Runs the cases one after the other, and prints a line for each."""
     asked = sys.argv[1:] or list(cases)
     for name in asked:
         case = cases[name]

@@ -16,7 +16,7 @@ import {
   sampled,
 } from './sdk.ts'
 
-/** The Vercel AI SDK, each wire with the provider package that speaks it. */
+/** The Vercel AI SDK. Each wire has its own provider package. */
 export const ai: Sdk = {
   client: 'ai-sdk',
   packages: ['ai', '@ai-sdk/anthropic', '@ai-sdk/openai', '@ai-sdk/openai-compatible'],

@@ -70,7 +70,7 @@ export const langchain: Sdk = {
               const thinker = create(
                 wire === 'messages'
                   ? { thinking: { type: 'enabled', budget_tokens: 1_024 }, maxTokens: 4_096 }
-                  : // Its own option is sent only with names that it takes for reasoning models.
+                  : // LangChain sends its own option only for model names that look like reasoning models.
                     { modelKwargs: { reasoning: { effort: 'high', summary: 'auto' } } },
               )
               const asked = new HumanMessage(question)

@@ -101,7 +101,7 @@ func main() {
 					return stream.Close()
 				}
 			}
-			return errors.Join(stream.Err(), errors.New("there was nothing to leave"))
+			return errors.Join(stream.Err(), errors.New("the stream had no text, so it was not aborted"))
 		}},
 	}
 	for name, kind := range suite.Once {
@@ -113,7 +113,7 @@ func main() {
 			asked.Tools = tools()
 			said, err := read(asked)
 			if err == nil {
-				return fmt.Errorf("no error was told: %q", textOf(said))
+				return fmt.Errorf("no error was reported: %q", textOf(said))
 			}
 			return nil
 		}})

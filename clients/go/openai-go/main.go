@@ -83,7 +83,7 @@ func chatCases() []suite.Case {
 			asked.ReasoningEffort = shared.ReasoningEffortHigh
 			said, err := client.Chat.Completions.New(ctx, asked)
 			if err == nil && said.Usage.CompletionTokensDetails.ReasoningTokens == 0 {
-				return errors.New("no tokens of reasoning were told")
+				return errors.New("no reasoning tokens were reported")
 			}
 			return err
 		}},
@@ -100,7 +100,7 @@ func chatCases() []suite.Case {
 					return stream.Close()
 				}
 			}
-			return errors.Join(stream.Err(), errors.New("there was nothing to leave"))
+			return errors.Join(stream.Err(), errors.New("the stream had no text, so it was not aborted"))
 		}},
 	}
 	for name, kind := range suite.Once {
@@ -112,7 +112,7 @@ func chatCases() []suite.Case {
 			asked.Tools = chatTools()
 			text, err := readChat(asked)
 			if err == nil {
-				return fmt.Errorf("no error was told: %q", text)
+				return fmt.Errorf("no error was reported: %q", text)
 			}
 			return nil
 		}})
@@ -213,7 +213,7 @@ func responsesCases() []suite.Case {
 					return stream.Close()
 				}
 			}
-			return errors.Join(stream.Err(), errors.New("there was nothing to leave"))
+			return errors.Join(stream.Err(), errors.New("the stream had no text, so it was not aborted"))
 		}},
 	}
 	for name, kind := range suite.Once {

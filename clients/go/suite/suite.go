@@ -1,4 +1,4 @@
-// Package suite has what every program of this folder is given, and how it says what came of its cases.
+// Package suite has the input of every program of this folder, and prints the results of its cases.
 package suite
 
 import (
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// What the clients suite sets.
+// Set by clients/run-program.ts.
 var (
 	Origin    = os.Getenv("TRIWIRE_URL")
 	Base      = Origin + "/v1/"
@@ -20,20 +20,20 @@ var (
 const (
 	Question = "What is the capital of France?"
 	Answer   = `You said: "What is the capital of France?"`
-	// The simulator calls what it is told to, with these arguments.
+	// The simulator makes the tool calls that a prompt names, with these arguments.
 	BothCities = `call get_weather {"city":"Paris"} and get_weather {"city":"Rome"}`
 	Recovered  = "That is the answer."
-	// A red dot of 1 x 1.
+	// A red image of 1 x 1 pixel.
 	Image = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
 )
 
-// Once has the models that fail once, by how; Cuts those that break off.
+// Once has the models that fail once, and Cuts those that cut their stream, by the name of the failure.
 var (
 	Once = map[string]string{"429": "busy", "529": "overloaded", "500": "broken"}
 	Cuts = map[string]string{"cut in text": "cut-text", "cut in a call": "cut-call"}
 )
 
-// Schema is that of the arguments of get_weather.
+// Schema is the JSON schema of the arguments of get_weather.
 var Schema = map[string]any{
 	"type":                 "object",
 	"properties":           map[string]any{"city": map[string]any{"type": "string"}},
@@ -41,10 +41,10 @@ var Schema = map[string]any{
 	"additionalProperties": false,
 }
 
-// Model is the catalog id of a model that behaves so.
+// Model returns the catalog id of a model, such as large, slow or busy, on the wire of this run.
 func Model(kind string) string { return kind + "-" + modelWire }
 
-// Weather answers a call of get_weather.
+// Weather returns the result of a call of get_weather.
 func Weather(arguments string) string {
 	var asked struct{ City string }
 	if err := json.Unmarshal([]byte(arguments), &asked); err != nil {
@@ -53,7 +53,7 @@ func Weather(arguments string) string {
 	return "sunny in " + asked.City
 }
 
-// Has is an error unless all parts are in the text.
+// Has returns an error unless all parts are in the text.
 func Has(text string, parts ...string) error {
 	for _, part := range parts {
 		if !strings.Contains(text, part) {
@@ -63,13 +63,13 @@ func Has(text string, parts ...string) error {
 	return nil
 }
 
-// Case is one thing that a client is asked to do.
+// Case is one test of a client.
 type Case struct {
 	Name string
 	Do   func() error
 }
 
-// Run does them one after the other, each line of output a case.
+// Run runs the cases one after the other, and prints a line for each.
 func Run(cases []Case) {
 	for _, one := range cases {
 		said := map[string]string{"case": one.Name}
