@@ -273,6 +273,26 @@ const toMessages: Case[] = [
     },
   },
   {
+    id: 'Q84',
+    title: 'a schema beside json_object counts, as at Fireworks, Together and llama.cpp',
+    body: {
+      ...turns(user),
+      response_format: { type: 'json_object', schema: { type: 'object', properties: { a: { type: 'integer' } } } },
+    },
+    expect: (up) => {
+      const { type, schema } = up.output_config.format
+      deepEqual([type, schema.properties], ['json_schema', { a: { type: 'integer' } }])
+    },
+  },
+  ...[{}, 'x', null, []].map(
+    (schema): Case => ({
+      id: 'Q84',
+      title: `the schema ${JSON.stringify(schema)} beside json_object says nothing`,
+      body: { ...turns(user), response_format: { type: 'json_object', schema } },
+      expect: (up) => ok(!('output_config' in up)),
+    }),
+  ),
+  {
     id: 'Q85',
     title: 'an empty assistant message between two users',
     body: turns(user, { role: 'assistant', content: '' }, { role: 'user', content: 'again' }),

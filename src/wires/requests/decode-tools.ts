@@ -93,8 +93,11 @@ export function readFormat(value: unknown, at: string, body: Body, nesting: Nest
   switch (format['type']) {
     case 'text':
       return { kind: 'text' }
-    case 'json_object':
-      return { kind: 'json' }
+    case 'json_object': {
+      // llama.cpp, Fireworks and Together read a schema beside this word.
+      const beside = nesting === 'nested' ? body.raw(format['schema']) : undefined
+      return beside && /^\{\s*[^\s}]/.test(beside.source) ? { kind: 'schema', schema: beside } : { kind: 'json' }
+    }
     case 'json_schema': {
       const [words, place] = wordsOf(format, 'json_schema', at, nesting)
       // A format nested in `json_schema` needs no `schema`. Without a schema, any JSON value fits.
