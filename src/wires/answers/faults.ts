@@ -4,8 +4,8 @@ import { type ErrorCode, type ErrorDetail, errorTable } from '../../errors.ts'
 import type { Fault } from '../../inference/answer.ts'
 
 /**
- * The HTTP statuses of the error types and codes of all three wires. For an unlisted type or code, the response's
- * status decides.
+ * The HTTP statuses of the error types and codes of all three wires. They are for errors that come with status 200, in
+ * a stream or a body, and name no status themselves.
  */
 const statuses: Record<string, number> = {
   invalid_request_error: 400,
@@ -60,8 +60,8 @@ function wordsOf(text: string): string {
 }
 
 /**
- * Makes a fault from an error object. A fault describes a failure of an upstream. The object is from a stream, or from
- * a response with status 200. Any member may be missing or of any type.
+ * Makes a fault from an error object. A fault describes a failure of an upstream. Any member of the object may be
+ * missing or of any type. The fault's kind and status hold only if the response itself had status 200.
  */
 export function faultOfError(raw: unknown): Fault {
   // Some servers send only the code instead of an object.

@@ -131,7 +131,7 @@ export function openAnswer(body: Buffer): { state: 'open'; patch: JsonPatch } | 
 }
 
 /**
- * Members in which servers reveal their software, settings and speed (ruling P9). The specification has none of them.
+ * Members in which servers reveal their software, settings and speed (ruling P9). The wires require none of them.
  */
 export const tellingNames: readonly string[] = [
   'system_fingerprint', // the build of the server, on the chat wire

@@ -17,9 +17,9 @@ import { argumentsHolder, ToolCalls } from './tool-calls.ts'
 import { decodeUsage } from './usage.ts'
 
 /**
- * Decodes a chat model's answer. A stream is complete if `[DONE]` or a clean end follows a finish reason. A stream
- * without a finish reason is complete if `[DONE]` follows at least one choice. Frames after the finish reason are read
- * too, because they may have the usage. The message of a whole answer is read like one large delta.
+ * Decodes a chat model's answer. A stream is complete if it ends after a finish reason, with or without `[DONE]`. A
+ * stream without a finish reason is complete if `[DONE]` follows at least one choice. Frames after the finish reason
+ * are read too, because they may have the usage. The message of a whole answer is read like one large delta.
  */
 export class ChatDecoder extends AnswerDecoder {
   readonly #calls: ToolCalls

@@ -8,8 +8,8 @@ import { decodeStopReason } from './stop-reasons.ts'
 import { decodeStartUsage, decodeUsage } from './usage.ts'
 
 /**
- * Decodes a messages model's answer. A stream is complete after `message_stop`, or after a stop reason and a clean
- * end. A whole answer is read as if it had been streamed.
+ * Decodes a messages model's answer. A stream is complete after `message_stop`, or if it ends after a stop reason. A
+ * whole answer is read as if it had been streamed.
  */
 export class MessagesDecoder extends AnswerDecoder {
   readonly #blocks: IncomingBlocks

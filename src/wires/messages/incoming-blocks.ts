@@ -38,8 +38,9 @@ type IncomingBlock = {
 }
 
 /**
- * Reads the blocks of an answer, which the upstream has numbered. A stop is reported only at the next event, because
- * more text for the block may follow. Only the answer's end shows whether a cap has cut the last block.
+ * Reads the blocks of an answer, which the upstream has numbered. A stop is reported only when another block starts or
+ * stops, because a text block that follows directly continues the text. Only the answer's end shows whether a cap has
+ * cut the last block.
  *
  * Upstreams overlap blocks and use numbers twice, but the gateway emits only one open text or reasoning block (I4). So
  * such a block ends when another one begins. Later text for the ended block starts a new block. A late signature or

@@ -87,7 +87,7 @@ function moveUser(body: ClientBody, values: MemberValues): Edit[] {
 }
 
 /**
- * Removes thinking blocks without a signature. They come from another model's turn, and a provider that signs
+ * Removes thinking blocks whose signature is empty. They come from another model's turn, and a provider that signs
  * thinking would refuse them (ruling P1). A message of only such blocks is removed too.
  */
 function removeUnsignedThinking(body: ClientBody): Edit[] {

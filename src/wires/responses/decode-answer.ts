@@ -212,7 +212,7 @@ function typeOf(item: JsonObject): string {
 
 /**
  * Converts an output item to the wire's own form. Instead of an item, some servers send a text, a part of a message, or
- * a call in another wire's form (ruling Y5). Other unreadable items stay unchanged.
+ * a call in another wire's form (ruling Y5). Any other item stays unchanged.
  */
 function plainItem(value: unknown): JsonObject {
   if (typeof value === 'string') return { type: 'message', content: value }

@@ -41,7 +41,7 @@ export class SaidCalls {
     this.#mint = mint
   }
 
-  /** Handles the start of an item. @returns the members that the item of a call lacks; empty if the item is no call */
+  /** Handles the start of an item. @returns a new `call_id` for a call without one, otherwise no members */
   begin(event: JsonObject): Map<string, string> {
     const item = asObject(event['item']) ?? {}
     if (!(`${item['type']}` in inputMembers) || this.#calls.size > 2 * callsMax) return new Map()

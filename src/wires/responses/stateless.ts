@@ -26,7 +26,8 @@ export function checkStateless(body: ClientBody): void {
 }
 
 /**
- * Whether an input item refers to a stored item. It does if its type says so, or if it has only an id (ruling T11).
+ * Whether an input item refers to a stored item (ruling T11). It does if its type says so, or if it has an id but
+ * neither type nor role.
  * @param valuesAt returns all values of a member, since a member may occur more than once (ruling Y12)
  */
 export function isReference(valuesAt: (key: string) => readonly unknown[]): boolean {
