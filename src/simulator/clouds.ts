@@ -4,7 +4,8 @@ import { Rejection } from './prompt.ts'
 
 /*
  * The messages wire as two clouds serve it. The path has the model and whether a stream is requested, and the body has
- * the version. One of the clouds streams in binary frames. The simulator shares no code with what it tests.
+ * the version. One of the clouds streams in binary frames. The gateway's own code for clouds is not used here, because
+ * the simulator tests it.
  */
 
 /** The media type of a stream in frames (smithy.io/2.0/aws/amazon-eventstream.html, November 2026). */

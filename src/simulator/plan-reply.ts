@@ -59,7 +59,7 @@ const wrapped = /^\s*<([\w-]+)>[\s\S]*<\/\1>\s*$/
 
 /**
  * Returns the user's last text in a turn. A text in a tag comes from an agent, so it is used only if the turn has no
- * other text.
+ * other text and no tool results.
  */
 function ownText(turn: PromptTurn): string {
   const said = turn.texts.filter((text) => text.trim() !== '')

@@ -42,7 +42,7 @@ export async function playFrames(
   for (const frame of all) {
     if (sent >= eventsMax) break
     await pause(outlet, frame.delayMs ?? (sent === 0 ? step.first_delay_ms : step.delay_ms))
-    // A script may leave out the last blank line. So the blank line after each frame is sent with the next frame.
+    // If the script leaves out the last blank line, the blank line after each frame is sent with the next frame.
     const { body, blank } = frameText(frame, sse?.crlf ? '\r\n' : '\n')
     const text = held + body + (sse?.no_last_blank ? '' : blank)
     const isWhole = await write(isFramed ? frameOfEvent(text) : text)

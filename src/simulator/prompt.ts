@@ -84,7 +84,7 @@ export type ReplyHead = {
   newId: (prefix: string) => string
 }
 
-/** One event of a stream. Exactly one of `data`, `comment` and `raw` is set. */
+/** One event of a stream. If several of `raw`, `comment` and `data` are set, only the first of them is sent. */
 export type Frame = { event?: string; data?: string; comment?: string; raw?: string; delayMs?: number }
 
 /** One wire of the simulator. */

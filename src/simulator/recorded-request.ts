@@ -13,7 +13,7 @@ export type RecordedRequest = {
   /** The status of the answer, or 0 before there is one. */
   status: number
   closedEarly: boolean
-  /** When the connection was closed, in Unix milliseconds. */
+  /** When the client left before its answer was complete, in Unix milliseconds. */
   closedAt: number | undefined
 }
 

@@ -49,7 +49,7 @@ export type SimulatorOptions = {
   record?: boolean
   /** Called for each request when its answer has ended. */
   onAnswered?: (request: AnsweredRequest) => void
-  /** False: the structure of conversations is not checked. */
+  /** Whether requests are checked as the vendors check them. */
   strict?: boolean
   /** The wires by path, for a provider whose paths differ from the usual paths of the wires. */
   paths?: Readonly<Record<string, SimulatorWire>>

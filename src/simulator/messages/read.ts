@@ -79,7 +79,10 @@ function readBlock(block: SimulatorJson, turn: PromptTurn): Segment {
   return { ...segment(`${turn.side}: ${render(block)}`, block), extraTokens }
 }
 
-/** Renders a block: text and thinking unchanged, images and files as hashes, other blocks as JSON. */
+/**
+ * Renders a block for the prompt: a text unchanged, any other block as JSON. In the JSON, the data of images and files
+ * become hashes. Cache marks and signatures are left out.
+ */
 function render(block: SimulatorJson): string {
   if (block['type'] === 'text') return String(block['text'])
   return JSON.stringify(block, (key, value: unknown) => {
