@@ -1,4 +1,4 @@
-import { scanObject } from '../bytes/scan.ts'
+import { type JsonMember, scanObject } from '../bytes/scan.ts'
 import { GatewayError } from '../errors.ts'
 import { ClientGone } from '../gateway/call.ts'
 import type { BodyShare } from '../gateway/fairness/places.ts'
@@ -113,16 +113,24 @@ async function readBody(
 /** The byte order mark, which some programs write at the beginning of a file. */
 const byteOrderMark = Buffer.from('\ufeff')
 
+/** @throws ProblemError also for a member that is there twice, because programs differ in which one they read */
 function parse(bytes: Buffer): Record<string, unknown> {
-  try {
-    // The scan enforces the limits of a client's body, so that parsing does not block other requests (reliability §3).
-    const text = bytes.subarray(byteOrderMark.equals(bytes.subarray(0, 3)) ? 3 : 0)
-    scanObject(text)
-    return JSON.parse(text.toString('utf8')) as Record<string, unknown>
-  } catch {
-    // The error below is thrown for invalid JSON, and for JSON that is not an object.
+  const text = bytes.subarray(byteOrderMark.equals(bytes.subarray(0, 3)) ? 3 : 0)
+  const names = new Set<string>()
+  for (const { key } of scan(text)) {
+    if (names.has(key)) throw refuse(key, 'is there twice')
+    names.add(key)
   }
-  throw new ProblemError('invalid_request', 'The body is not a JSON object.')
+  return JSON.parse(text.toString('utf8')) as Record<string, unknown>
+}
+
+/** Enforces the limits of a client's body, so that parsing does not block other requests (reliability §3). */
+function scan(text: Buffer): JsonMember[] {
+  try {
+    return scanObject(text)
+  } catch {
+    throw new ProblemError('invalid_request', 'The body is not a JSON object.')
+  }
 }
 
 function tooLarge(bytesMax: number): ProblemError {

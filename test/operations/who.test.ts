@@ -28,6 +28,23 @@ test('operate §6 a body may begin with a byte order mark, as some shells write 
   assert.equal(told.status, 200)
 })
 
+test('operate §6 a body or a query that names a field twice is refused, and changes nothing', async () => {
+  const { gateway, admin, ask } = await startApi()
+  const headers = { authorization: `Bearer ${admin}`, 'content-type': 'application/json' }
+  for (const [path, body] of [
+    ['/accounts', '{"name":"a","name":"b"}'],
+    ['/accounts', '{"name":"a","credit":"5","\\u0063redit":"500"}'],
+    ['/accounts/tester/credits', '{"credits":"5","reference":"r","credits":"500"}'],
+  ] as const) {
+    const response = await fetch(`${gateway.adminUrl}/api/v1${path}`, { method: 'POST', headers, body })
+    assert.equal(response.status, 400, body)
+    assert.match(((await response.json()) as { detail: string }).detail, /^"(name|credits?)" is there twice\.$/)
+  }
+  assert.equal((await ask('GET', '/accounts?limit=1&limit=2')).status, 400)
+  assert.equal((await ask('GET', '/accounts/tester')).body['balance'], '100')
+  assert.equal((await ask('GET', '/accounts/a')).status, 404)
+})
+
 test('operate §6 a token becomes a cookie that scripts cannot read, new at each sign-in, and that ends with its operator', async () => {
   const { ask, books, gateway, admin, viewer, keyA } = await startApi()
   const signIn = (token: string, headers = {}) => ask('POST', '/session', { token: '', body: { token }, headers })
