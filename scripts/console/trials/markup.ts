@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
-import { forgive, openPage, settle, signIn, visit, type Watched } from '../browser.ts'
+import { forgive, openPage, settle, signedIn, signIn, visit, type Watched } from '../browser.ts'
 import { startEvilUpstream } from '../evil-upstream.ts'
 import { pagesOf } from '../pages.ts'
 import { startRig } from '../rig.ts'
@@ -134,6 +134,35 @@ export const markupTrials: readonly Trial[] = [
       upstream.close()
       return [`${requests.length} answers, ${looks} pages: no dialog, no element of theirs, no breach of the policy`]
     },
+  },
+  {
+    name: 'markup: a name of 90 letters without a blank fits into every page and dialog at 360 px',
+    run: signedIn({ as: 'admin' }, async ({ rig, view, page }) => {
+      const { id } = await rig.makeAccount('a'.repeat(90))
+      const key = await rig.books.createKey(id, { label: 'k'.repeat(90) })
+      await page.setViewportSize({ width: 360, height: 740 })
+      const over = (selector: string) =>
+        page.evaluate(
+          `(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('${selector}'))`,
+        )
+      for (const [path, acts] of [
+        [`accounts/${id}`, ['Credit', 'Rename', 'Suspend', 'New key']],
+        [`keys/${key.id}`, ['Edit', 'Rotate', 'Revoke']],
+        ['accounts', []],
+        ['keys', []],
+        [`requests?account=${id}&key=${key.id}`, []],
+        ['finance', []],
+        ['audit', []],
+      ] as const) {
+        await visit(view, rig, path)
+        assert.equal(await over('html'), 0, path)
+        for (const act of acts) {
+          await page.click(`main button:has-text("${act}")`)
+          assert.equal(await over('dialog'), 0, act)
+          await page.keyboard.press('Escape')
+        }
+      }
+    }),
   },
 ]
 
