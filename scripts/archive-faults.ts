@@ -1,6 +1,6 @@
 /*
  * Archives a month while something fails, on both stores. Each try begins with a copy of the same store. After each
- * fault, `verify` must find nothing, a debit and a credit of the month must be known, and the command must then succeed.
+ * fault, `verify` must find nothing, a debit and a credit of the month must be known, and then the command must work.
  *
  * - `kills`: the command is killed (kill -9) before or after each of its statements.
  * - `crashes`: PostgreSQL is killed at each statement of the command.

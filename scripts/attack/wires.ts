@@ -1,6 +1,6 @@
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
 
-/* Complete answers on the three wires, as a model sends them and a client reads them, with as few members as possible. */
+/* Complete answers on the three wires, as models send them and clients read them, with as few members as possible. */
 
 export const paths: Record<ClientWire, string> = {
   messages: '/v1/messages',

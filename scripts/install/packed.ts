@@ -11,13 +11,13 @@ const anyPorts = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0']
 
 let tarball: string | undefined
 
-/** The tarball of the package, made once for all trials. */
+/** Returns the tarball of the package, which is made once for all trials. */
 export function pack(): string {
   tarball ??= packWith(['npm', 'run', '--silent', 'package', '--', '--silent'], 'packed')
   return tarball
 }
 
-/** @returns the file that npm made, in a folder of its own */
+/** Packs by a command of npm. @returns the tarball, which has a folder of its own */
 function packWith(command: readonly string[], name: string): string {
   const folder = newFolder(name)
   const printed = must([...command, '--pack-destination', folder], { cwd: root, env: shell('26.10.0') })

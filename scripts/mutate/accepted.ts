@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import type { Mutant } from './operators.ts'
 
-/** A change that no test has to notice. It is found again by its code, since lines move. A missing field matches everything. */
+/** A change that no test needs to detect. Its code identifies it, since lines move. A missing field matches everything. */
 export type Accepted = {
   file: string
   within?: string
@@ -21,7 +21,10 @@ export function isAccepted(entries: readonly Accepted[], mutant: Mutant): boolea
   return entries.some((entry) => fits(entry, mutant))
 }
 
-/** Entries that no survivor needs, for files that were tried whole, and entries that match no change of their file at all. */
+/**
+ * Returns entries that are not needed any more. If all changes of a file were tried, its entries must match a survivor.
+ * Otherwise they must match at least one change of the file.
+ */
 export function findStale(
   entries: readonly Accepted[],
   all: readonly Mutant[],

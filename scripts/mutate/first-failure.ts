@@ -2,7 +2,7 @@ import { inspect } from 'node:util'
 
 type Told = { type: string; data: { name?: string; details?: { error?: { cause?: unknown } } } }
 
-/** A test reporter that prints the first failing test and the reason. Everything else comes by the probe and the exit code. */
+/** A test reporter that prints the first failing test and the reason. The probe and the exit code report the rest. */
 export default async function* firstFailure(source: AsyncIterable<Told>): AsyncGenerator<string> {
   let isTold = false
   for await (const { type, data } of source) {

@@ -2,7 +2,7 @@ import type { Mutant } from './operators.ts'
 import type { Outcome, Place, Trial } from './run.ts'
 import { createVisitors, type Test } from './visitors.ts'
 
-/** `unclear`: the tests closest to the mutant pass; the others are run for several mutants at once. */
+/** `unclear`: the tests closest to the mutant pass. The other tests are run later, for several mutants at once. */
 export type Verdict = { is: 'caught' | 'late' | 'survived' | 'unclear'; why: string }
 
 export type JudgeParts = {
@@ -11,7 +11,7 @@ export type JudgeParts = {
   tryMutants: (place: Place, trial: Trial) => Promise<Outcome>
 }
 
-/** The most unnoticed mutants to try in one run: most of them are acceptable survivors. */
+/** The most unclear mutants to try together. A run without a failure clears all of them, and most runs have none. */
 const groupMax = 24
 
 /** Judges mutants. A test that fails with a mutant counts only if it passes without one. */
@@ -21,7 +21,7 @@ export function createJudge({ place, mutants, tryMutants }: JudgeParts) {
 
   return { addVisits: visitors.add, tryAlone, groupsOf, tryTogether }
 
-  /** Tries the tests that run few other mutants: they were written for this place. */
+  /** Tries the tests that run few other mutants, because these tests were written for this code. */
   async function tryAlone(mutant: Mutant): Promise<Verdict> {
     const near = visitors.near(mutant)
     if (near.length === 0 && !visitors.isLoaded(mutant.id)) return { is: 'survived', why: 'no test comes by' }
@@ -37,7 +37,7 @@ export function createJudge({ place, mutants, tryMutants }: JudgeParts) {
     const outcome = await tryMutants(place, { file, tests: titles, mutants: [id], limitMs: limitOf(of) })
     if (outcome.is === 'late') return { is: 'late', why: file }
     if (outcome.is === 'passed') return undefined
-    // If a file fails in a hook or at its end, no test is named, and all chosen tests must pass without the mutant.
+    // If a file fails in a hook or at its end, no test is named. All chosen tests must then pass without the mutant.
     const failing = outcome.test === undefined ? of : of.filter(({ title }) => title === outcome.test)
     if (!(await isSound(file, failing.length > 0 ? failing : of))) return undefined
     return { is: 'caught', why: `${file}: ${outcome.test ?? 'at its start or end'}` }
@@ -49,7 +49,7 @@ export function createJudge({ place, mutants, tryMutants }: JudgeParts) {
     const key = JSON.stringify([file, ...titles])
     const known = sound.get(key)
     if (known) return known
-    // Number -1 is no mutant: the run is like one with a mutant, but nothing is changed.
+    // No mutant has the number -1, so the run is like one with a mutant, but changes nothing.
     const answer = tryMutants(place, { file, tests: titles, mutants: [-1], limitMs: limitOf(of) }).then(({ is }) => {
       // The machine may have been too busy, so the next call tries again.
       if (is !== 'passed') sound.delete(key)

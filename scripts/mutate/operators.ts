@@ -14,7 +14,7 @@ export type Mutant = {
   /** The position in the code without types, which is the same as in the code with them. */
   start: number
   end: number
-  /** An expression is swapped, a statement is left out, a body returns before its first statement. */
+  /** An expression is replaced, a statement is left out, or a body returns before its first statement. */
   kind: 'expression' | 'statement' | 'body'
 }
 
@@ -106,7 +106,7 @@ function changesOf(node: AnyNode, parent: AnyNode | undefined, code: string): Fo
       break
     case 'WhileStatement':
     case 'ForStatement':
-      // A loop condition is never replaced by `true`: a test that hangs shows nothing.
+      // A loop condition is never replaced by `true`, because the loop would not end.
       if (node.test) swap(node.test)('loop', 'false')
       break
     case 'ForOfStatement':
@@ -171,7 +171,8 @@ function changesOf(node: AnyNode, parent: AnyNode | undefined, code: string): Fo
       break
     }
     case 'ExpressionStatement':
-      // All statements can be switched, because a kept one must not begin with the parenthesis of a switch.
+      // Each statement gets a switch, so that none begins with the parenthesis of an expression's switch. The line before
+      // has no semicolon, so that parenthesis would be read as a call.
       if (node.directive === undefined && !isSuper(node.expression)) {
         found.push({ operator: 'statement', after: '', start: node.start, end: node.end, kind: 'statement' })
       }
@@ -189,13 +190,13 @@ function changesOf(node: AnyNode, parent: AnyNode | undefined, code: string): Fo
 
   function emptyBody(body: AnyNode): void {
     if (body.type !== 'BlockStatement' || body.body.length === 0) return
-    // The single statement of this body is left out by another change already.
+    // Another change already leaves out the only statement of this body.
     if (body.body.length === 1 && body.body[0]!.type === 'ExpressionStatement') return
     found.push({ operator: 'body', after: '{}', start: body.start, end: body.end, kind: 'body' })
   }
 }
 
-/** A text that is a name and not a value, or a message for developers about a case that cannot happen. */
+/** Whether a text is a name and not a value, or a message for developers about a case that cannot happen. */
 function isFixed(node: AnyNode, parent: AnyNode | undefined): boolean {
   switch (parent?.type) {
     case 'ImportDeclaration':
@@ -217,7 +218,7 @@ function isFixed(node: AnyNode, parent: AnyNode | undefined): boolean {
   }
 }
 
-/** Inside `a?.b.c()` only the whole chain can be swapped: a part of it would fail on a missing value. */
+/** Whether a node is in a chain such as `a?.b.c()`. Only whole chains are replaced. A part would fail without `a`. */
 function isInChain(node: AnyNode, parent: AnyNode | undefined): boolean {
   if (parent?.type === 'ChainExpression') return true
   return (parent?.type === 'MemberExpression' && parent.object === node) || optionalMarks(node, '').length > 0

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { getEnvironmentData, isMainThread, setEnvironmentData } from 'node:worker_threads'
 
 /*
- * Loaded first in the process of a test file, in its worker threads and in the programs that it starts. The probe
- * replaces the code by the code with switches.
+ * The probe is loaded first in the process of a test file, in its worker threads, and in the programs that it starts.
+ * It replaces the code with code that has a switch for each mutant.
  * - If no mutant is on, it records which mutants each test runs.
  * - Else it ends the process at the first test that fails, and reports that test.
  */
@@ -13,7 +13,7 @@ import { getEnvironmentData, isMainThread, setEnvironmentData } from 'node:worke
 const { TRIWIRE_MUTANTS_CODE: codePath = '', TRIWIRE_MUTANTS: chosen = '', TRIWIRE_MUTANTS_REPORT = '' } = process.env
 
 export type Instrumented = { count: number; code: Record<string, string> }
-/** The mutants that a test ran; without a name, those that ran while its file was loaded. */
+/** The mutants that a test ran. If `test` is undefined, they ran while the test file was loaded. */
 export type Visits = { test: string | undefined; ms: number; mutants: number[] }
 
 type Hooked = { name: string; fullName: string; passed?: boolean }
@@ -21,7 +21,7 @@ type Hooked = { name: string; fullName: string; passed?: boolean }
 const { count, code } = JSON.parse(readFileSync(codePath, 'utf8')) as Instrumented
 registerHooks({
   load(url, context, next) {
-    // Warm processes of tests load a program again by another query. Then they run it for another test.
+    // A warm process loads a program again, with another query in its URL, to run it for another test.
     const address = url.replace(/\?\d+$/, '')
     if (address !== url) forgetVisits()
     const source = code[address]

@@ -16,13 +16,13 @@ export type Outcome = { is: 'passed' } | { is: 'failed'; test: string | undefine
 
 export type Trial = {
   file: string
-  /** Only these tests; all if it is missing. */
+  /** The titles of the tests to run. Undefined: all tests. */
   tests?: readonly string[] | undefined
   mutants: readonly number[]
   limitMs: number
 }
 
-/** The time that a test waits before it fails if a mutant is on, in ms; without one it is half a minute. */
+/** How long a test waits for a condition while a mutant is on, in ms. Without a mutant it waits for half a minute. */
 const patienceMs = 8_000
 
 /** The most characters to show of the output of a file that fails without a mutant. */
@@ -51,7 +51,7 @@ export async function tryMutants(place: Place, { file, tests, mutants, limitMs }
   return code === 0 ? { is: 'passed' } : { is: 'failed', test: failed }
 }
 
-/** The mutants that each test of a file runs; or `why` it fails without any, so that nothing can be learned from it. */
+/** The mutants that each test of a file runs. If the file fails without a mutant, `why` has the reason. */
 export type Visited = { visits: Visits[] } | { why: string }
 
 /** Runs one test file with all mutants off. */

@@ -13,7 +13,7 @@ const aloneMs = 8_000
 export function createVisitors(mutants: readonly Mutant[]) {
   const wanted = new Set(mutants.map(({ id }) => id))
   const tests: Test[] = []
-  /** By mutant, the files that run it while they are loaded: then any of their tests may depend on it. */
+  /** For each mutant, the files that run it while they are loaded. Any test of such a file may depend on the mutant. */
   const loaders = new Map<number, Set<string>>()
   let byMutant: Map<number, Test[]> | undefined
 
@@ -27,7 +27,7 @@ export function createVisitors(mutants: readonly Mutant[]) {
     }
   }
 
-  /** The tests that run few mutants beside this one: they were written for its place. */
+  /** Returns the tests that run few other mutants, because these tests were written for this code. */
   function near(mutant: Mutant): Test[] {
     const nearest: Test[] = []
     const files = new Set<string>()

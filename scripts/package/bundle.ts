@@ -20,8 +20,8 @@ type Options = Pick<BuildOptions, 'packages' | 'banner'> & { extension?: '.js' |
  * Bundles the modules that the program reads at its start into a few files. It then reads one file instead of a hundred.
  * Modules that the command line loads on demand stay apart. A thread is one file, since it needs all of its code at once.
  * @param from the folder of the modules: `src`, or `lib` after it was compiled
- * @param outdir the folder of the bundles, which have the names of `programs`. A file of it that stays the same is not
- *   written, since a process that runs may be about to read it.
+ * @param outdir the folder of the bundles, which have the names of `programs`. An unchanged file is not written,
+ *   because a running process may be about to read it
  * @returns the paths of all files
  */
 export async function bundle(from: string, outdir: string, options: Options): Promise<string[]> {
@@ -59,12 +59,12 @@ async function bundleOne(
   return outputFiles
 }
 
-/** Modules have another place in a bundle: their relative paths are resolved from where they were before. */
+/** Makes bundled modules resolve relative paths from their original places. */
 function keepPlaces(from: string, outdir: string, extension: string): Plugin {
   return {
     name: 'places',
     setup({ onLoad, onResolve }) {
-      // The launcher has loaded it: a copy would leave the signals that the launcher keeps.
+      // The launcher has loaded this module. A copy in the bundle would lack the signals that the launcher holds back.
       onResolve({ filter: /\/bin\/signals\.mjs$/ }, ({ path, resolveDir }) => ({
         path: relative(outdir, join(resolveDir, path)),
         external: true,

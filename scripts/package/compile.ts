@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { globSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 
-/** Paths that tsc leaves unchanged: of worker files in scripts, and of all imports in declarations. */
+/** Match paths that tsc leaves unchanged: those of worker files in scripts, and those of imports in declarations. */
 const worker = /new URL\('(\.[^']*)\.ts', import\.meta\.url\)/g
 const declared = /(from |import\()(['"])(\.[^'"]*)\.ts\2/g
 

@@ -12,28 +12,28 @@ export type Manifest = {
 }
 
 /**
- * Fields that only a checkout needs. The pinned Node is one of them: as a dependency it would come before an app's own
- * Node (ruling X8). `private` keeps `npm publish` from sending sources.
+ * Fields that only a checkout needs. One of them names the pinned Node, which would replace the Node of an app that
+ * depends on triwire (ruling X8). `private` keeps `npm publish` from sending sources.
  */
 const ofTheCheckout = ['private', 'scripts', 'devDependencies', 'optionalDependencies']
 
-/** The files of `bin` that the program needs; scripts of the checkout have a launcher of their own. */
+/** The files of `bin` that the program needs. The other file there starts scripts of the checkout. */
 const launchers = ['bin/triwire.mjs', 'bin/launch.mjs', 'bin/signals.mjs']
 
-/** Makes the package's package.json: with compiled paths and the Node that it needs, without the fields of the checkout. */
+/** Makes the package's package.json, with compiled paths and the required Node, and without the checkout's fields. */
 export function packageManifest(checkout: Manifest): Manifest {
   const kept = Object.entries(checkout).filter(([key]) => !ofTheCheckout.includes(key))
   return {
     ...(Object.fromEntries(kept) as Manifest),
     engines: { node: engineRange(oldestNode.package) },
     exports: Object.fromEntries(Object.entries(checkout.exports).map(([name, path]) => [name, compiled(String(path))])),
-    // Bundles have what they need; this is for the modules that they were made of.
+    // Bundles contain their imports. The modules from which the bundles were made still need `imports`.
     imports: Object.fromEntries(Object.entries(checkout.imports).map(([name, path]) => [name, compiledCode(path)])),
     files: checkout.files.flatMap((name) => (name === 'bin' ? launchers : name === 'src' ? ['lib'] : [name])),
   }
 }
 
-/** Makes `^22.1.0 || >=24.2.0` of `22.1.0` and `24.2.0`: the newest line includes all later ones. */
+/** Makes `^22.1.0 || >=24.2.0` from `22.1.0` and `24.2.0`. Lines after the last one are accepted too. */
 export function engineRange(oldest: readonly string[]): string {
   return oldest.map((version, at) => `${at === oldest.length - 1 ? '>=' : '^'}${version}`).join(' || ')
 }
@@ -44,7 +44,7 @@ function compiled(path: string): unknown {
   return { types: code.replace(/\.js$/, '.d.ts'), default: code }
 }
 
-/** The place of a compiled source: of `src` directly in `lib`, of others below it. */
+/** Returns the path of a compiled source. Files of `src` are directly in `lib`, and files of other folders below it. */
 function compiledCode(path: string): string {
   return path.replace(/^\.\/(?:src\/)?(.*)\.ts$/, './lib/$1.js')
 }

@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * Everything that an image is made of, with its digest (image/lock.json).
- * @property debian packages of the release `suite`, by name @property node the pinned Node, before and after its symbols are removed
+ * All parts of an image, with their digests (image/lock.json).
+ * @property debian packages of Debian's release `suite`, by name
+ * @property node the pinned Node, with and without its symbols
  * @property npm packages by the path that npm installs them to, as in package-lock.json
  */
 export type ImageLock = {

@@ -28,7 +28,7 @@ export function readSigningKey(file: string): KeyObject | string {
   }
 }
 
-/** The folder is emptied before a release. @returns whether it is new, empty or has an older release */
+/** Whether a release may empty this folder: it does not exist, is empty, or has an older release. */
 export function mayEmpty(folder: string): boolean {
   const there = existsSync(folder)
   return !there || (statSync(folder).isDirectory() && (readdirSync(folder).length === 0 || hasRelease(folder)))
@@ -40,8 +40,8 @@ function hasRelease(folder: string): boolean {
 
 /**
  * The facts that decide whether a release may begin.
- * @property status of the work tree, as `git status --porcelain` prints it
- * @property version of package.json
+ * @property status the state of the work tree, as `git status --porcelain` prints it
+ * @property version the version in package.json
  * @property out the folder that the release is written to
  */
 export type ReleaseInput = {
@@ -56,12 +56,12 @@ export type ReleaseInput = {
   registry: string | undefined
 }
 
-/** The version without a suffix such as `-dev`: the one that CHANGELOG.md has a section for. */
+/** Returns a version without the suffix `-dev`. CHANGELOG.md has a section for this version. */
 export function releaseOf(version: string): string {
   return version.replace(/-dev$/, '')
 }
 
-/** Returns the text of a version's section in CHANGELOG.md, without its heading; undefined if there is none, or it is empty. */
+/** Returns heading and text of a version's section in CHANGELOG.md. Undefined if the section is missing or empty. */
 export function sectionOf(changelog: string, version: string): { heading: string; text: string } | undefined {
   for (const section of changelog.split(/^(?=## )/m)) {
     const [heading = '', ...lines] = section.split('\n')

@@ -4,8 +4,8 @@ import { sha256Hex } from '../../src/ids.ts'
 import { compress, type TarEntry, writeTar } from './tar.ts'
 
 /*
- * An image after the OCI Image Format Specification 1.1, written without a builder. The same files make the same bytes, on any
- * machine with the pinned Node.
+ * Makes an image by the OCI Image Format Specification 1.1, without a builder. The same files give the same bytes on
+ * any machine with the pinned Node.
  */
 
 const mediaTypes = {
@@ -17,7 +17,7 @@ const mediaTypes = {
 
 type Blob = { mediaType: string; digest: string; size: number }
 
-/** @property manifest the bytes that the digest of the image is of @property blobs contents by digest, without the manifest */
+/** @property manifest its digest is the image's `digest` @property blobs contents by digest, without the manifest */
 export type OciImage = { digest: string; manifest: Buffer; mediaType: string; blobs: ReadonlyMap<string, Buffer> }
 
 /** An owner of files below one folder of an image, and the mode of that folder. */
@@ -65,7 +65,7 @@ export function writeLayout(folder: string, { digest, manifest, mediaType, blobs
   )
 }
 
-/** Reads the modes that matter, and not the umask of the person who made the files. */
+/** Lists the files of a folder. The umask of the person who made the files has no effect on the modes. */
 function entriesOf(root: string, below = ''): TarEntry[] {
   return readdirSync(join(root, below)).flatMap((name): TarEntry[] => {
     const path = below === '' ? name : `${below}/${name}`
@@ -96,7 +96,7 @@ export function readContainerfile(text: string): Record<string, unknown> {
   return config
 }
 
-/** Durations are in nanoseconds. OCI has no health check: Docker and Podman read it if they take the image in Docker's form. */
+/** Reads a health check, with durations in nanoseconds. It is not in OCI's format; Docker and Podman read it. */
 function readHealthcheck(text: string): Record<string, unknown> {
   const seconds = (name: string) => Number(new RegExp(`--${name}=(\\d+)s`).exec(text)?.[1] ?? 0) * 1e9
   const [, command = '[]'] = /CMD (\[.*\])$/.exec(text) ?? []

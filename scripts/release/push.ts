@@ -3,9 +3,10 @@ import type { OciImage } from './oci.ts'
 /**
  * Pushes an image by the OCI Distribution Specification 1.1: blobs that are missing, then the manifest under a tag.
  * @param repository the address of a repository, such as `http://127.0.0.1:5000/triwire`
- * @param authorization the value of that header, if the registry needs one
+ * @param authorization the value of the header `authorization`, if the registry needs it
  * @returns the number of blobs that were sent
- * @throws Error with the status, or if the registry has another image under the tag: before, but for a version of development, or afterwards
+ * @throws Error with the status of a failed request, or if the registry has another image under the tag. Before the
+ *   push, another image is allowed for a version of development
  */
 export async function pushImage(
   repository: string,

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { sha256Hex } from '../../src/ids.ts'
 
 /**
- * A registry in memory, on loopback, for dry runs and tests: what a push needs of the OCI Distribution Specification 1.1. It refuses
- * a blob of another digest, and a manifest whose blobs are missing.
+ * Starts a registry in memory, on loopback, for dry runs and tests. It has the parts of the OCI Distribution
+ * Specification 1.1 that a push needs. It refuses a blob whose digest is wrong, and a manifest whose blobs are missing.
  */
 export async function startRegistry() {
   const blobs = new Map<string, Buffer>()

@@ -1,9 +1,12 @@
 import { sha256Hex } from '../../src/ids.ts'
 import type { LockedPackage } from './lock.ts'
 
-/* Lists of parts (SBOM), made from locks: CycloneDX 1.6 (ECMA-424) and SPDX 2.3 (ISO/IEC 5962). The same parts make the same bytes. */
+/*
+ * Makes lists of parts (SBOM) from locks, as CycloneDX 1.6 (ECMA-424) and SPDX 2.3 (ISO/IEC 5962). The same parts give
+ * the same bytes.
+ */
 
-/** @property hash of the file that the part was taken from @property parts that are compiled into it */
+/** @property hash the digest of the file with the part @property parts other parts that are compiled into this one */
 export type Part = {
   type: 'application' | 'library' | 'platform'
   name: string
@@ -14,7 +17,7 @@ export type Part = {
   parts?: readonly Omit<Part, 'purl'>[]
 }
 
-/** The part that the lists of a release are of: triwire itself. */
+/** Returns the part that stands for triwire itself. The lists of a release describe this part. */
 export function triwirePart(version: string): Part {
   return { type: 'application', name: 'triwire', version, purl: `pkg:npm/triwire@${version}`, license: 'MIT' }
 }
@@ -61,7 +64,7 @@ export function toSpdx(self: Part, parts: readonly Part[]): string {
     SPDXID: 'SPDXRef-DOCUMENT',
     name: `${self.name}-${self.version}`,
     documentNamespace: `urn:uuid:${uuidOf(self, parts)}`,
-    // A list that names its own moment would differ from day to day. SPDX requires one.
+    // SPDX requires a time. The real time would make each list different.
     creationInfo: { created: '1970-01-01T00:00:00Z', creators: ['Tool: triwire-release'] },
     packages: all.map(({ name, version, purl, hash, license }, at) => ({
       SPDXID: idOf(at),

@@ -1,11 +1,11 @@
 import { gzipSync } from 'node:zlib'
 
-/** @property mode of a file, such as 0o755 @property data undefined: a folder @property link the target of a symbolic link */
+/** @property mode such as 0o755 @property data the content of a file @property link the target of a symbolic link */
 export type TarEntry = { path: string; mode: number; data?: Buffer; link?: string; owner?: number }
 
 /**
- * Writes a tar archive (ustar, POSIX 1003.1) that depends on nothing but names, modes and contents. Entries are sorted, have one time, and
- * belong to root unless they say otherwise.
+ * Writes a tar archive (ustar, POSIX 1003.1) that depends only on names, modes and contents. Entries are sorted and
+ * have the same time. They belong to root unless they have an `owner`.
  * @param seconds the time of all entries, in Unix seconds
  * @throws Error for a path that is too long for the form
  */

@@ -1,7 +1,7 @@
 /*
- * Makes the clocks of a process and of its threads run faster, before any other module reads one (`--import`). Timers of a second
- * and more are shortened to match; shorter ones only look at a clock. SOAK_SPEED is the factor, SOAK_FROM_MS the Unix time from
- * which it counts, the same for all threads.
+ * Makes the clocks of a process and of its threads run faster, before any other module reads one (`--import`). Timers
+ * of a second and more are shortened by the same factor. Shorter timers stay, as their callbacks only look at a clock.
+ * SOAK_SPEED is the factor. SOAK_FROM_MS is the Unix time at which the fast clocks start, in all threads.
  */
 import { syncBuiltinESMExports } from 'node:module'
 import os from 'node:os'
@@ -13,7 +13,7 @@ const steadyMs = performance.now.bind(performance)
 const upFromMs = os.uptime() * 1_000 - passedMs()
 const [runLater, runOften] = [setTimeout, setInterval]
 
-/** Monotonic time at its true speed, in ms: the work of the process itself takes as long as ever. */
+/** The real monotonic time, in ms. The process itself does not work faster. */
 export const trueMs = steadyMs
 
 Date.now = () => Math.floor(fromMs + passedMs() * speed)
@@ -23,7 +23,7 @@ globalThis.setTimeout = shorten(runLater)
 globalThis.setInterval = shorten(runOften)
 syncBuiltinESMExports()
 
-/** The true time since the clocks were right. */
+/** Returns the real time since the fast clocks started, in ms. */
 function passedMs(): number {
   return performance.timeOrigin + steadyMs() - fromMs
 }

@@ -1,6 +1,6 @@
 /*
- * A gateway whose clocks are fast (`fast-clock.ts`), built as `serve` builds it. Only the watch of its own load has the true clock:
- * the machine is not faster. `serve --config PATH`; prints its address, as the program does.
+ * Runs a gateway with fast clocks (`fast-clock.ts`), built as `serve` builds it. Only its overload watch uses the real
+ * clock, because the machine is not faster. The command line is `serve --config PATH`. It prints its address.
  */
 
 import { loadConfig } from '../../src/config/load.ts'

@@ -2,14 +2,15 @@ import { dirname, posix } from 'node:path'
 
 /**
  * The tests that a change can affect.
- * `files` are the selected test files. `everythingBecause` names the changed files that no test names, if there are any: then
- * all tests are selected. `untested` lists changed modules that no test reaches.
+ * @property files the selected test files
+ * @property everythingBecause changed files because of which all tests are selected, such as a file that no test names
+ * @property untested changed modules that no test reaches
  */
 export type ChangedTests = { files: string[]; everythingBecause: string[]; untested: string[] }
 
-/** A module, whose text names the files that it depends on. All other files are read as data. */
+/** Matches modules. A module's text names the files that it depends on. All other files are data. */
 const modulePattern = /\.(?:[cm]?[jt]s|tsx)$/
-/** The product's own code. What else it names, its tests read through it, and name themselves. */
+/** Matches the product's code. In modules of `src`, only paths of such code count. Tests name the other files. */
 const codePattern = /^(?:src|bin|conformance\/src)\/.*\.(?:ts|mjs)$/
 const testPattern = /^test\/.*\.test\.ts$/
 
@@ -26,10 +27,11 @@ const everywhere = [
 ]
 
 /**
- * Selects tests by what files name. A module depends on each file that it imports. It also depends on each file or folder
- * whose path is one of its string literals, such as a worker or a page. Paths are relative to the module or to the root. Imports of types alone do not count, because they change nothing that runs.
+ * Selects tests by the files that modules name. A module depends on each file that it imports. It also depends on each
+ * file or folder whose path is one of its string literals, such as a worker or a page. Paths are relative to the module
+ * or to the root. Imports of types alone do not count, because they change nothing that runs.
  *
- * @param all every file of the checkout and every changed file, those that were deleted as well; paths from the root
+ * @param all every file of the checkout, and every changed file, also if it was deleted; paths from the root
  * @param readText returns the text of a module, or '' if it was deleted
  */
 export function findChangedTests(
@@ -54,8 +56,8 @@ export function findChangedTests(
 }
 
 /**
- * Lists the files that differ from a commit: committed since then, uncommitted and untracked ones, deleted ones as well.
- * Without a commit they are compared with the one at which the branch left `main`.
+ * Lists the files that differ from a commit, whether the change is committed or not. Untracked and deleted files count.
+ * The default is the commit at which the branch left `main`.
  * @param git runs git with these arguments and returns its output; throws if git fails
  */
 export function listChanged(git: (...args: string[]) => string, ref?: string): string[] {
@@ -91,7 +93,7 @@ function findUsers(all: readonly string[], readText: (file: string) => string): 
   return users
 }
 
-/** Paths in a module that are those of files or folders. `aliases` are the imports of package.json. */
+/** Returns the existing files and folders that a module names. @param aliases `imports` of package.json */
 function namedIn(
   file: string,
   text: string,
@@ -113,13 +115,13 @@ function namedIn(
   return found
 }
 
-/** The part of a path before a wildcard or an inserted value, up to its folder. */
+/** Returns a path up to the last folder before a wildcard or an inserted value. */
 function cutPattern(literal: string): string {
   const at = literal.search(/[*?{[]|\$\{/)
   return at < 0 ? literal : literal.slice(0, literal.lastIndexOf('/', at) + 1)
 }
 
-/** The file and all that depend on it, directly or through others. */
+/** Returns the file and all modules that depend on it, directly or through other modules. */
 function reach(file: string, users: ReadonlyMap<string, readonly string[]>): string[] {
   const reached = new Set([file])
   for (const one of reached)
@@ -127,7 +129,7 @@ function reach(file: string, users: ReadonlyMap<string, readonly string[]>): str
   return [...reached]
 }
 
-/** `src/http/` and `src/` of `src/http/body.ts`. */
+/** Returns the folders around a file: for `src/http/body.ts` these are `src/` and `src/http/`. */
 function foldersOf(file: string): string[] {
   const parts = file.split('/')
   return parts

@@ -1,6 +1,6 @@
 import type { TestEvent } from 'node:test/reporters'
 
-/** A reporter: each test file and the seconds that it took, a line each. A file is a suite of the process that it shares. */
+/** A reporter that prints each test file with its seconds on a line. Each file is a suite of its process. */
 export default async function* fileSeconds(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   for await (const { type, data } of events) {
     if (type !== 'test:pass' || data.nesting > 0 || !isTestFile(data.name)) continue

@@ -4,10 +4,10 @@ import { dirname, join } from 'node:path'
 const root = join(import.meta.dirname, '../..')
 
 /**
- * Writes a file of the checkout that follows from others. With `--check` on the command line it is only looked at, and where it is
- * out of date that is said and the process fails.
- * @param name from the checkout's root
- * @param make from what is in it, empty where there is none
+ * Writes a file of the checkout that is made from others. If the command line has `--check`, nothing is written. If the
+ * file is then out of date, that is reported, and the process fails.
+ * @param name the path from the checkout's root
+ * @param make makes the new text from the old text, which is empty if there is no file
  */
 export function putGenerated(name: string, make: (old: string) => string): void {
   const file = join(root, name)

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, readdirSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** The machine, as far as the presence of programs depends on it. */
+/** The facts about a machine that decide which programs it lacks. */
 export type Machine = {
   isRoot: boolean
   env: Readonly<Record<string, string | undefined>>
@@ -54,7 +54,7 @@ const needed: readonly NeededProgram[] = [
   })),
 ]
 
-/** PostgreSQL is left out on purpose (`npm run check`). */
+/** Whether a program is left out on purpose, as `npm run check` leaves out PostgreSQL. */
 const isLeftOut = (one: NeededProgram, { env }: Machine) =>
   one.users === 'support/postgres.ts' && env['TRIWIRE_TEST_POSTGRES'] === '0'
 

@@ -6,7 +6,7 @@ export const sentenceWordsMax = 25
 
 const opening = /^\W*(What|Who|Whoever|Where|None|Nor|It)\b/
 
-/** Words to replace, each with its cure. Where a word also has a proper use, the pattern leaves that use alone. */
+/** Words to replace, each with better ones. If a word also has a proper use, the pattern does not match that use. */
 const words: readonly { pattern: RegExp; cure: string }[] = [
   { pattern: /\btold\b/gi, cure: 'returned, sent, logged, shown or reported' },
   { pattern: /(?<!\bthere )\b(?:is|are|was|were) none\b(?! of\b)/gi, cure: 'is invalid, or is not one' },
@@ -34,7 +34,10 @@ export function findFaults(source: string): Finding[] {
   })
 }
 
-/** A paragraph or an item of a list, as one line. A code span is one word, and so is the name of a parameter. `lineAt` maps a position in `text` to its line in the source. */
+/**
+ * A paragraph or an item of a list, as one line. A code span is one word, and so is the name of a parameter.
+ * @property lineAt maps a position in `text` to its line in the source
+ */
 type Paragraph = { text: string; lineAt: (position: number) => number }
 
 function checkParagraph({ text, lineAt }: Paragraph, isFirst: boolean): Finding[] {
@@ -60,10 +63,10 @@ function checkParagraph({ text, lineAt }: Paragraph, isFirst: boolean): Finding[
   return findings.sort((one, other) => one.line - other.line)
 }
 
-/** Orders for tools, which are no prose. */
+/** Matches instructions for tools, which are no prose. */
 const directive = /^\s*(?:biome-ignore|@ts-|eslint-|c8 |v8 |# sourceMapping|\/ <reference)/
 
-/** Indented blocks, rows of tables and drawings are left out. */
+/** Splits a comment into paragraphs. Indented blocks, rows of tables and drawings are left out. */
 function splitParagraphs(lines: readonly CommentLine[]): Paragraph[] {
   const paragraphs: CommentLine[][] = [[]]
   for (const { line, text } of lines) {
@@ -82,14 +85,14 @@ function joinLines(lines: readonly CommentLine[]): Paragraph {
     starts.push(raw.length)
     raw += `${text} `
   }
-  // As long as before, so that positions stay.
+  // Replacements are as long as the replaced texts, so that positions stay the same.
   const text = raw
     .replace(/`[^`]*`/g, (span) => `\`${'x'.repeat(span.length - 2)}\``)
     .replace(/(?<=@(?:param|property) )\w+/g, (name) => 'x'.repeat(name.length))
   return { text, lineAt: (position) => lines[starts.findLastIndex((start) => start <= position)]!.line }
 }
 
-/** A sentence ends at a full stop, question mark or exclamation mark before a capital or a code span, and before a tag. */
+/** Splits a text into sentences. They end at `.`, `?` or `!` before a capital or a code span, and before a tag. */
 function splitSentences(text: string): { sentence: string; index: number }[] {
   const ends =
     /(?<!\b(?:e\.g|i\.e|vs|cf|no))[.?!]['")\]]*\s+(?=["'([]?[`\p{Lu}\d@])|\s(?=@(?:param|returns|throws|property)\b)/gu
@@ -103,7 +106,7 @@ function splitSentences(text: string): { sentence: string; index: number }[] {
   return [...sentences, { sentence: text.slice(index), index }]
 }
 
-/** Words are what stands between blanks and has a letter or digit. A tag and the name after it do not count. */
+/** Counts texts between blanks that have a letter or a digit. A tag and the name after it do not count. */
 function countWords(sentence: string): number {
   const prose = sentence.replace(/^@(?:param|property)\s+\S+|^@\w+/, '')
   return prose.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length

@@ -8,15 +8,15 @@ const program = join(import.meta.dirname, '../../bin/triwire.mjs')
 export type Program = { child: ChildProcess; url: string }
 
 export type ProgramOptions = {
-  /** Beside the variables of this process. */
+  /** Environment variables in addition to those of this process. */
   env?: Record<string, string> | undefined
   /** The launcher of another checkout. */
   launcher?: string | undefined
-  /** Beside those that it needs. */
+  /** Arguments in addition to the required ones. */
   args?: readonly string[] | undefined
 }
 
-/** The real program in a process of its own. @param log a descriptor for its log; else nobody reads it. @throws where it does not start */
+/** Starts the real program. @param log a descriptor for its log; default: no log @throws if it ends during the start */
 export async function startProgram(
   configPath: string,
   log: number | 'ignore' | 'inherit' = 'ignore',
@@ -26,7 +26,7 @@ export async function startProgram(
     stdio: ['ignore', 'pipe', log],
     env: { ...process.env, ...env },
   })
-  // A trial that breaks off leaves no server behind.
+  // If this process ends early, the server ends too.
   const kill = () => child.kill('SIGKILL')
   process.once('exit', kill)
   const url = await new Promise<string>((resolve, reject) => {

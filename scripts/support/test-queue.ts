@@ -3,13 +3,13 @@ import { join, relative } from 'node:path'
 import { after, suite } from 'node:test'
 import { pathToFileURL } from 'node:url'
 
-/** A file with these words has a process of its own, without the watch. */
+/** A file that contains these words has its own process, in which `watch.ts` is not loaded. */
 const lonely = 'Alone in its process: '
 
 /** The seconds of a file that the table does not list. */
 const usualSeconds = 0.3
 
-/** There is one process for so many seconds of files. Each loads the product, which takes longer than a few short files. */
+/** The least seconds of files for each process, because loading the product takes longer than a few short files. */
 const processSeconds = 10
 
 /** Loaded by each process before its tests. An option of Node would have every thread and child of a test load it too. */
@@ -20,7 +20,7 @@ type Queue = { root: string; files: string[] }
 
 /**
  * Test files that several processes take from one queue, the longest first. So no process is idle while files are left,
- * whatever the table of seconds says of this machine.
+ * even if the table of seconds is wrong for this machine.
  */
 export type TestQueue = {
   /** The files to start: a file for each process, and test files that have a process of their own. */

@@ -6,8 +6,8 @@ import { openWay } from '../../test/upstream/flights.ts'
 const lanes = 32
 
 /**
- * Runs so many answers of an honest upstream, on kept connections, 0.1 ms after their requests. Answers have a length,
- * chunks, or no body. They come in one piece or in two, and some after an interim response.
+ * Gets `count` answers from a correct upstream on kept connections, 0.1 ms after their requests. Answers have a length,
+ * chunks, or no body. They come in one or two pieces, and some after an interim response.
  */
 export async function runHonest(count: number): Promise<{ isGood: boolean; says: string }> {
   const upstream = new Worker(new URL('honest-upstream.ts', import.meta.url))
@@ -38,6 +38,6 @@ export async function runHonest(count: number): Promise<{ isGood: boolean; says:
   await way.upstreams.close()
   await upstream.terminate()
   const says = `${count} honest answers in ${seconds.toFixed(0)} s on ${connections} connections: ${way.unasked.length} reported, ${failed} failed`
-  // Nearly all answers must have come on kept connections, or nothing was tried.
+  // Nearly all answers must have come on kept connections, because other connections do not test anything.
   return { isGood: way.unasked.length === 0 && failed === 0 && connections < 100 + count / 100, says }
 }

@@ -1,34 +1,34 @@
 import { createRandom } from '../../src/store/seeded-random.ts'
 
-/** One upstream that sends one answer too many. */
+/** A trial with one upstream, which sends one surplus answer. */
 export type Trial = {
   number: number
   /** The kind of the surplus answer. */
   kind: 'json' | 'stream' | '408'
-  /** Time between the answer and the surplus one, in ms. */
+  /** The time between the right answer and the surplus one, in ms. */
   lateMs: number
-  /** Requests at a time; each lane asks one after the other. */
+  /** The number of concurrent requests. Each lane sends one request after the other. */
   lanes: number
   /** Time from a request to its answer, in ms. */
   takesMs: number
   /** The number of requests of each lane. */
   requests: number
-  /** The number of the upstream's answer that the surplus one follows, from 1. */
+  /** The number of right answers that the upstream sends before the surplus one. */
   after: number
 }
 
 export type TrialResult = {
   trial: Trial
   requests: number
-  /** Requests that were answered with something other than their own answer. */
+  /** The number of requests that did not get their own answer. */
   hurt: number
   /** The number of surplus answers that the gateway reported. */
   events: number
-  /** Requests that failed in another way than by a foreign answer: there may be none. */
+  /** Requests that failed without a foreign answer. None may do so. */
   broken: string[]
 }
 
-/** Draws trials: each combination as often as any other, except the slow upstreams. The same seed gives the same trials. */
+/** Draws trials. All combinations are equally likely, except those with slow upstreams. The seed decides the trials. */
 export function drawTrials(count: number, seed: number): Trial[] {
   const random = createRandom(seed)
   const pick = <Value>(values: readonly Value[]) => values[Math.floor(random() * values.length)]!
@@ -43,7 +43,7 @@ export function drawTrials(count: number, seed: number): Trial[] {
       lanes,
       takesMs: isSlow ? 3_000 : 20,
       requests,
-      // Early enough for others to follow, and after some that make connections stay open.
+      // Some requests come before the surplus answer, so that connections are kept. Others come after it.
       after: lanes + 1 + Math.floor(random() * (isSlow ? lanes : lanes * 10)),
     }
   })

@@ -34,7 +34,7 @@ async function run(place: Place, index: number, trial: Trial): Promise<TrialResu
   const before = await countEvents(index)
   const result: TrialResult = { trial, requests: trial.lanes * trial.requests, hurt: 0, events: 0, broken: [] }
   await Promise.all(Array.from({ length: trial.lanes }, (_, lane) => runLane(index, lane, result)))
-  // Surplus answers are reported only after the requests.
+  // The gateway may report the surplus answer after the last request.
   const until = performance.now() + trial.takesMs + trial.lateMs + 1_000
   do {
     await sleep(20)
@@ -56,7 +56,7 @@ async function runLane(index: number, lane: number, result: TrialResult): Promis
     const text = await response.text()
     if (response.status === 200 && text.includes(nonce)) continue
     result.hurt++
-    // Requests after a 408 may be refused, but none may break off.
+    // After a surplus 408, requests may be refused. Otherwise a request may fail only by a foreign answer.
     if (!/nonce-/.test(text) && kind !== '408') result.broken.push(`${response.status} ${text.slice(0, 200)}`)
   }
 }
