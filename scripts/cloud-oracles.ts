@@ -36,16 +36,16 @@ const packages = [
 ]
 const folder = process.env['ORACLES'] ?? mkdtempSync(join(tmpdir(), 'triwire-oracle-'))
 
-/** Whether a library counts or describes itself with the field. */
+/** Whether a field only counts requests or describes the library. */
 const isCounting = (field: string) => /^(?:client_info|x-client-.*|x-ms-lib-capability|client-request-id)$/.test(field)
 
-/** The JavaScript libraries, and the sources whose token requests each of them can make. */
+/** For each JavaScript library, the sources of credentials for which it can make token requests. */
 const judges = {
   'google-auth-library': ['service account', 'federation', 'federation impersonation'],
   '@azure/msal-node': ['client secret', 'workload identity', 'managed identity of the machine'],
   '@azure/identity': ['client secret', 'workload identity', 'managed identity of the machine'],
 }
-/** The environment of a judge for which a service offers an identity. */
+/** The environment variables of a library that gets its identity from a service. */
 const ofService = { IDENTITY_ENDPOINT: 'http://127.0.0.1/msi/token', IDENTITY_HEADER: 'identity-word' }
 
 /** The digest class that the signer of AWS's SDK requires. */
@@ -379,8 +379,9 @@ async function compareTokens(): Promise<void> {
 }
 
 /**
- * Without what Google's JavaScript library leaves out: a member that is null, and a token's head beside the algorithm. For the
- * exchange before an impersonation it asks for the wide scope, and Google's Python library, as we do, for that of IAM.
+ * Removes what Google's JavaScript library does not send: members that are null, and the head of a token except its
+ * algorithm. The scope of the exchange before an impersonation is removed too. The JavaScript library asks for the wide
+ * scope there. We ask for the scope of IAM, as Google's Python library does.
  */
 function asJavaScript({ fields, ...request }: Pick<TokenRequest, 'name' | 'fields'>) {
   const isExchange = request.name === 'federation'

@@ -23,8 +23,8 @@ import { createDebit } from '../test/store/fixtures.ts'
 const names = ['triwire.db', 'triwire.db-wal', 'triwire.db.spool']
 
 /**
- * Of `every` syncs, `fails` in a row fail. If another process has the store open (`isShared`), its index of the log
- * survives. Otherwise the next open reads the log from its beginning, including the rest of a failed commit.
+ * The disks to try. Of `every` syncs, `fails` in a row fail. If another process has the store open (`isShared`), the
+ * index of the log survives. Otherwise the next open reads the whole log, including the rest of a failed commit.
  */
 const disks = [
   { every: 1_000_000_000, fails: 0, isShared: false },
@@ -34,7 +34,7 @@ const disks = [
   { every: 1_000_000_000, fails: 999_999_980, isShared: false },
 ] as const
 
-/** Preloaded into a ledger that must lose debits: neither commits nor checkpoints sync the log. */
+/** Code for a ledger that must lose debits. Because of it, neither commits nor checkpoints sync the log. */
 const careless = `import { DatabaseSync } from 'node:sqlite'
 const { exec } = DatabaseSync.prototype
 DatabaseSync.prototype.exec = function (sql) {

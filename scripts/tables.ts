@@ -1,15 +1,15 @@
 /*
- * The table of usage and the statements of a month with many entries:
- * `node bin/node.mjs scripts/tables.ts [entries] [SQLite|PostgreSQL] [--base FOLDER]`, a million entries by default.
+ * Measures the usage table and the statements of a month with many entries, by default a million:
+ * `node bin/node.mjs scripts/tables.ts [entries] [SQLite|PostgreSQL] [--base FOLDER]`.
  *
- * - `usage table --by account,person,key,model` runs as a program. The table must be complete, and the program must stay within
- *   100 MB. `--base` names a checkout of bbaae1cf with its packages: `ledger totals` of that release answers in turns with it,
- *   from the same entries without people. The table may take no longer.
- * - Statements of 200 accounts: each takes at most 2 s. A statement of one account that has all entries takes at most 10 s. After
- *   1,000 more entries, every form of them must have the same bytes.
+ * - `usage table --by account,person,key,model` runs as a program. The table must be complete, and the program may use
+ *   100 MB. `--base` names a checkout of commit bbaae1cf with its packages. In turns with the table, its command
+ *   `ledger totals` reads the same entries without people. The table may not take longer than that.
+ * - Statements of 200 accounts may take 2 s each. A statement of one account that has all entries may take 10 s. After
+ *   1,000 more entries, the statements must have the same bytes in every form.
  *
- * Times are the shortest of several turns, because others that use the machine only add to them. The script fails if a figure is
- * above its bound.
+ * Times are the shortest of several turns, because other work on the machine only adds time. The script fails if a
+ * figure is above its bound.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -84,7 +84,7 @@ async function measureTable(engine: string, store: MonthStore, base: MonthStore 
     const args = ['usage', 'table', '--by', 'account,person,key,model', '--month', month.name, '--csv']
     const table = await run(join(import.meta.dirname, '..'), [...args, '--store', store.place])
     took.table = Math.min(took.table, table.ms)
-    // The first run compiles the program, and keeps that for all others.
+    // The first run also compiles the program, and later runs use the stored result. So its memory does not count.
     if (turn > 0) megabytes = Math.max(megabytes, table.megabytes)
     else checkTable(engine, table.output)
   }
@@ -101,7 +101,7 @@ function roundAll(a: number, b: number): [number, number] {
   return [Math.round(a), Math.round(b)]
 }
 
-/** All rows together are the total, which counts every entry. */
+/** Checks that the rows add up to the total, and that the total counts every entry. */
 function checkTable(engine: string, csv: string): void {
   const rows = csv
     .trim()
@@ -119,7 +119,7 @@ function checkTable(engine: string, csv: string): void {
 
 type Ran = { ms: number; megabytes: number; output: string }
 
-/** Runs triwire of a checkout. Its peak of memory is what the system knows of it when it ends. */
+/** Runs triwire from a checkout. The peak of its memory is what the system reports when it ends. */
 async function run(root: string, args: readonly string[]): Promise<Ran> {
   const report = `process.on('exit',()=>process.stderr.write('peak '+process.resourceUsage().maxRSS+'\\n'))`
   const beganMs = performance.now()

@@ -4,7 +4,7 @@ import { allOperations, describeApi } from '../../src/operations/openapi.ts'
 type Described = { responses: Record<string, unknown> }
 type Document = { paths: Record<string, Record<string, Described>>; [name: string]: unknown }
 
-/** The document for the generator. All refusals of an operation are one answer: a client reads them in the same way. */
+/** Returns the document for the generator. An operation's refusals become one answer, as clients read them alike. */
 function documentForClients(): Document {
   const document = structuredClone(describeApi('')) as Document
   for (const one of Object.values(document.paths).flatMap((methods) => Object.values(methods))) {
@@ -20,8 +20,8 @@ const problem = {
 }
 
 /**
- * The digest of what the client in clients/admin is generated from, without sentences. So a test sees an old client without the
- * generator, and another sentence makes no client old.
+ * Returns a digest of the document from which clients/admin is generated, without its sentences. With this digest, a
+ * test detects an outdated client without running the generator. A changed sentence does not make a client outdated.
  */
 export function adminClientDigest(): string {
   const isSentence = (name: string, value: unknown) =>

@@ -16,8 +16,8 @@ const volatile: readonly (readonly [RegExp, string])[] = [
 ]
 
 /**
- * Whether a page's text stands in an output: its lines, one after the other. `…` alone on a line is any number of lines,
- * within a line any text. Blanks count once, as columns are as wide as their widest cell. JSON is compared without blanks.
+ * Whether an output contains a page's text, line by line. `…` alone on a line stands for any lines, and within a line
+ * for any text. Several blanks count as one, because the width of columns varies. JSON is compared without blanks.
  */
 export function isPrinted(expected: string, output: string, figuresDiffer = false): boolean {
   const isJson = /^\s*[[{]/.test(expected)

@@ -6,18 +6,18 @@ export type PageCommand = {
   kind: 'command'
   text: string
   line: number
-  /** Why it cannot run here; undefined if it can. */
+  /** Why the command cannot run here. Undefined if it can. */
   notHere: string | undefined
   exit: number
 }
 
-/** Text that the commands before it print, by what the page says. */
+/** Text that the commands before it print, according to the page. */
 export type PageOutput = { kind: 'output'; text: string; line: number; figuresDiffer: boolean; after: number }
 
 /** A block that the reader puts into a file. */
 export type PageFile = { kind: 'file'; name: string; text: string; line: number }
 
-/** Lines that only the trial runs, and texts of the page that mean something else here. */
+/** Lines that only the trial runs (`first`), or a text of the page that the trial replaces (`read`). */
 export type PageSetUp = { kind: 'first'; text: string; line: number } | { kind: 'read'; from: string; to: string }
 
 export type PageStep = PageCommand | PageOutput | PageFile | PageSetUp
@@ -32,8 +32,8 @@ export function commandPages(root: string): string[] {
 }
 
 /**
- * The steps of a page, in its order. A fenced `sh` block is commands; a block without a language, or of JSON, after it is
- * what they print. Marks are HTML comments, which readers do not see:
+ * Returns the steps of a page in order. A fenced `sh` block has commands. A block of JSON or without a language, after
+ * such a block, has their output. Marks are HTML comments, which readers do not see:
  *
  *     <!-- try: not here: REASON -->        the next block cannot run; `not here 2,3:` its second and third command
  *     <!-- try: exit 1 -->                  the last command of the next block ends with this code
@@ -44,7 +44,7 @@ export function commandPages(root: string): string[] {
  *     <!-- try: read A as B -->             from here on B is typed for A
  *     <!-- try: first LINES -->             runs before the next block, for the trial alone
  *
- * @throws of a mark that is unknown or has no reason, and of commands in an indented block
+ * @throws Error for a mark that is unknown or lacks a reason, and for commands in an indented block
  */
 export function readPage(page: string): PageStep[] {
   const steps: PageStep[] = []
@@ -102,7 +102,7 @@ type Marks = {
   figuresDiffer?: boolean
 }
 
-/** The text of a comment, which may have several lines, and the index of its last one. */
+/** Reads a comment, which may have several lines. @returns its text, and the index of its last line */
 function readComment(lines: readonly string[], at: number): { text: string; end: number } {
   let end = at
   while (!lines[end]!.includes('-->')) end++
@@ -176,7 +176,7 @@ function readMark(mark: string, line: number, marks: Marks, steps: PageStep[]): 
   throw new Error(`line ${line}: there is no mark "${mark}"`)
 }
 
-/** The commands of a block: a line each, or several that only together are whole for bash. */
+/** Returns the commands of a block. A command has one line, or several if bash needs them for a complete command. */
 function readCommands(block: string, line: number, marks: Marks): PageCommand[] {
   const commands: PageCommand[] = []
   let text = ''

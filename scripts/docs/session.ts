@@ -9,8 +9,8 @@ const root = join(import.meta.dirname, '../..')
 const commandSeconds = 90
 
 /**
- * Shell functions of set-up lines. `serving COMMAND` starts a server and waits for it. `simulating` starts a model at
- * `$SIMULATOR`. `ask MODEL [KEY]` makes one request, whose id is then in `$REQUEST`.
+ * Shell functions for set-up lines. `serving COMMAND` starts a server and waits for it. `simulating` starts a model at
+ * `$SIMULATOR`. `ask MODEL [KEY]` makes one request, and puts the request's id into `$REQUEST`.
  */
 const prelude = `
 set +e
@@ -110,7 +110,7 @@ export class Session {
     writeFileSync(path, this.#typed(text), { mode: 0o600 })
   }
 
-  /** Runs a command in the shell, which keeps variables and folder. @returns what it printed on stdout and stderr, as a terminal shows it */
+  /** Runs a command in the shell, which keeps variables and folder. @returns its output, as a terminal shows it */
   async run(command: string): Promise<{ exit: number; output: string; typed: string }> {
     const typed = this.#typed(command)
     const isServer =

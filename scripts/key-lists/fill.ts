@@ -8,14 +8,14 @@ const startMs = Date.now() - 40 * 86_400_000
 const ofAccount = 10
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** So many letters and digits that are the same in each run. */
+/** Returns letters and digits that depend only on the seed. */
 function letters(seed: string, count: number): string {
   return Array.from(hash('sha256', seed, 'buffer').subarray(0, count), (byte) => alphabet[byte % 62]).join('')
 }
 
 const prefixOf = (at: number) => `sk-tri-${letters(`prefix ${at}`, 8)}`
 
-/** The first characters of the key that was made in the middle of so many. */
+/** Returns the first characters of the middle key of this number of keys. */
 export const middlePrefix = (keys: number) => prefixOf(keys >> 1)
 
 const accountColumns = ['id', 'name', 'state', 'revision', 'created_ms'] as const
@@ -62,7 +62,7 @@ function* keysOf(keys: number): Iterable<Value[]> {
   }
 }
 
-/** Adds so many keys, and their accounts, to a store that is there. */
+/** Adds keys and their accounts to an existing store. */
 export function fillFile(path: string, keys: number): void {
   const db = new DatabaseSync(path)
   db.exec('PRAGMA synchronous = OFF; PRAGMA cache_size = -1000000; BEGIN')

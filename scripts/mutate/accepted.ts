@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import type { Mutant } from './operators.ts'
 
-/** A change that no test needs to detect. Its code identifies it, since lines move. A missing field matches everything. */
+/** A change that no test needs to detect. Its code identifies it, as lines move. A missing field matches everything. */
 export type Accepted = {
   file: string
   within?: string

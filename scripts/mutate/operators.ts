@@ -171,8 +171,8 @@ function changesOf(node: AnyNode, parent: AnyNode | undefined, code: string): Fo
       break
     }
     case 'ExpressionStatement':
-      // Each statement gets a switch, so that none begins with the parenthesis of an expression's switch. The line before
-      // has no semicolon, so that parenthesis would be read as a call.
+      // Each statement gets a switch, so that none begins with the parenthesis of an expression's switch. The line
+      // before has no semicolon, so that parenthesis would be read as a call.
       if (node.directive === undefined && !isSuper(node.expression)) {
         found.push({ operator: 'statement', after: '', start: node.start, end: node.end, kind: 'statement' })
       }

@@ -36,7 +36,7 @@ import { startPostgres } from '../../test/support/postgres.ts'
 
 type Answering = { readUsage(question: UsageQuestion): Promise<UsageAnswer>; close(): Promise<void> }
 
-/** A store that is filled, and a copy in which nothing was ever folded: a question to the copy is a scan of the ledger. */
+/** A store to fill, and a copy in which nothing was ever folded. The copy answers questions by a scan of the ledger. */
 type Proven = Answering & {
   books: Books
   /** Sets the time at which debits are posted from now on, if the store's clock can be set. */
@@ -51,7 +51,8 @@ const questionsAsked = 25
 
 /**
  * Fills a store with the traffic of test/store/usage.test.ts, posted and folded as by a server, with the chain. Runs
- * `ledger verify`, and asks questions with and without a tail: each answer must equal a scan of the ledger.
+ * `ledger verify`, and asks questions with and without a tail (entries that are not folded). Each answer must equal a
+ * scan of the ledger.
  */
 export async function proveEqual(folder: string, entries: number, engine: string | undefined): Promise<void> {
   const seed = Date.now() % 2 ** 31
@@ -99,7 +100,7 @@ async function prove(engine: string, store: Proven, entries: number, seed: numbe
 /** @returns the time of the last entry */
 async function postAll(store: Proven, accounts: readonly string[], entries: number, seed: number) {
   let [nowMs, folds] = [startMs, 0]
-  // Shorter intervals than those of the property test, so that the whole takes a few months.
+  // Intervals are shorter than in the property test, so that all entries are within a few months.
   const faster = 500 / entries
   for (let done = 0, piece = 0; done < entries; piece++) {
     const posts = fc.sample(post, {
@@ -113,7 +114,7 @@ async function postAll(store: Proven, accounts: readonly string[], entries: numb
     const returned = debits.flatMap(({ requestId }, at) => (posts[at]!.isReturned ? [requestId] : []))
     if (returned.length > 0) await store.giveBack(returned)
     done += posts.length
-    // The last entries are left for readers to fold.
+    // The last entries are not folded here, so that readers must fold them.
     for (let fold = piece % 3; fold > 0 && done < entries * 0.95; fold--) if (await store.fold()) folds++
   }
   return { folds, lastMs: Math.max(Math.floor(nowMs), Date.now()) }
@@ -186,7 +187,7 @@ function openFileToFill(folder: string): Proven {
   }
 }
 
-/** Reads all that is not folded, however much it is. */
+/** Answers a question, and reads all entries that are not folded, without a limit. */
 function readAllOf(db: DatabaseSync, question: UsageQuestion): UsageAnswer {
   return createRun(db)(createUsageReading(createDialect(), fileDialect, Infinity).readUsage(question))
 }
@@ -208,7 +209,7 @@ async function openDatabaseToFill(url: string): Promise<Proven> {
     async close() {
       await Promise.all([opened.close(), database.close()])
     },
-    /** The same database, with its figures set aside while it is asked. */
+    /** Hides the figures of this database until `close`, so that it answers like a copy without figures. */
     async copyUnfolded() {
       const tables = ['sums_h', 'sums_d', 'sums_t', 'sums_k', 'sums_marks']
       const all = (text: (table: string) => string) => database.query(tables.map(text).join('; '))

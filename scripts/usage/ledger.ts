@@ -62,8 +62,8 @@ const [longMs, ofSession, models] = [395 * 86_400_000, 5, 20]
 export type Owner = { accountId: string; keyId: string; person?: string }
 
 /**
- * Entries like those of agents: several in a quarter of an hour, of one key with one model; a few keys have most of
- * them. All engines get the same entries.
+ * Makes entries like those of agents. A session has several entries in a quarter of an hour, of one key with one model.
+ * A few keys have most of the entries. All engines get the same entries.
  */
 export function sessions(count: number, keys: readonly Owner[], endMs: number, spanMs = longMs) {
   const total = Math.ceil(count / ofSession)
@@ -134,13 +134,13 @@ export async function makeOwners(
   }
 }
 
-/** The owners in an order that is the same in each run. */
+/** Returns the owners in an order that is the same in each run. */
 export async function readOwners(books: Pick<Books, 'listKeys'>): Promise<Owner[]> {
   const keys = (await books.listKeys()).map(({ id, accountId }) => ({ accountId, keyId: id }))
   return keys.sort((a, b) => (a.keyId < b.keyId ? -1 : 1))
 }
 
-/** The state that a continued run needs and that is not in the store. @property counted pieces of traffic */
+/** Keeps the state of a run in a file, so that it can be continued. @property counted the written cells of traffic */
 export function keepProgress(path: string): { readonly endMs: number; counted: number } {
   const kept = existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : { endMs: Date.now(), counted: 0 }
   const write = () => writeFileSync(path, JSON.stringify(kept))
@@ -157,7 +157,7 @@ export function keepProgress(path: string): { readonly endMs: number; counted: n
   }
 }
 
-/** Measures how long each step takes, and how much of that this process worked; prints progress twice a minute. */
+/** Measures the time of each step, and the processor time of this process in it. Prints progress twice a minute. */
 export function startSteps(engine: string, entries: number) {
   let [startedMs, toldMs, before] = [performance.now(), performance.now(), process.cpuUsage()]
   const done: string[] = []
@@ -205,7 +205,7 @@ export async function ask(books: Books, { query }: Asking): Promise<void> {
   await show!.run(context, show!.input.parse(query))
 }
 
-/** The time of an answer, and how much of that this process worked; in ms. */
+/** The time of an answer, and the processor time of this process in it, in ms. */
 export type Took = { wholeMs: number; ownMs: number }
 
 export async function measure(ask: () => Promise<void>, times: number): Promise<Took[]> {
@@ -219,7 +219,7 @@ export async function measure(ask: () => Promise<void>, times: number): Promise<
   return found
 }
 
-/** Asks each question several times on a new connection; prints the first time and the best later one. A busy machine adds to both. */
+/** Asks each question several times on a new connection. Prints the first time and the shortest later time. */
 export async function printTimes(
   engine: string,
   askings: readonly Asking[],

@@ -21,10 +21,10 @@ export type Month = { entries: number; startMs: number; endMs: number; name: str
 /** @property accounts the ids of all accounts */
 export type MonthStore = { place: string; accounts: readonly string[]; postMore(count: number): Promise<void> }
 
-/** Accounts, and keys of each. */
+/** The number of accounts, and the number of keys of each account. */
 type Owners = { accounts: number; keys: number }
 
-/** People who have the keys, in turns. */
+/** The number of people. The keys are given to them in turns. */
 const people = 300
 
 /** Opens a store in a file. */
@@ -32,7 +32,7 @@ export const openFile = (path: string) => openStore(path, { create: false })
 
 /**
  * Fills a store with entries of a month, without the chain. Its figures are folded.
- * @param base a checkout of a release that knew no people, which makes the store; nothing is folded
+ * @param base a checkout of a release without people. If given, that release makes the store, and nothing is folded
  */
 export async function fillMonth(place: string, month: Month, owners: Owners, base?: string): Promise<MonthStore> {
   const fill = place.startsWith('postgres') ? fillDatabase : fillFile

@@ -89,8 +89,8 @@ async function countFolded({ query }: Database): Promise<number> {
 }
 
 /**
- * Writes entries without the chain, in the order of their times; entries that are there already are left out.
- * @param isOfPersons false for a store of a release that knew no people
+ * Writes entries without the chain, in the order of their times. Existing entries are skipped.
+ * @param isOfPersons false for a store of a release without people
  */
 export async function writeEntries(
   database: Database,

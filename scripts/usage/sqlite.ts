@@ -21,7 +21,7 @@ import {
 /** Entries in one commit, and cells of traffic in one commit. */
 const [writtenAtOnce, countedAtOnce] = [500_000, 20_000]
 
-/** Fills a file with so many entries, and asks questions. @param isFilled nothing is written to it */
+/** Fills a file with entries, and asks questions. @param isFilled whether the file is filled already */
 export async function askInFile(folder: string, entries: number, isFilled: boolean): Promise<void> {
   const path = join(folder, 'long.db')
   if (!isFilled) await fill(path, folder, entries)
@@ -66,8 +66,8 @@ async function fill(path: string, folder: string, entries: number): Promise<void
 }
 
 /**
- * Writes entries without the chain and the triggers, in the order of their times; entries that are there already are left out.
- * @param isOfPersons false for a store of a release that knew no people
+ * Writes entries without the chain and the triggers, in the order of their times. Existing entries are skipped.
+ * @param isOfPersons false for a store of a release without people
  */
 export function writeEntries(
   path: string,
