@@ -61,7 +61,7 @@ export async function openPostgresSource(place: PostgresPlace): Promise<CopySour
       await transaction.query(
         `LOCK TABLE triwire.prices, triwire.lists, triwire.shifted, triwire.balances, triwire.credits, triwire.entries, triwire.accounts, triwire.keys,
            triwire.sign_ins, triwire.head, triwire.replicas, triwire.operators, triwire.spends, triwire.outbox, triwire.needs, triwire.made,
-           triwire.audit IN SHARE ROW EXCLUSIVE MODE`,
+           triwire.audit, triwire.statements, triwire.statement_people IN SHARE ROW EXCLUSIVE MODE`,
       )
       const late = await findServers(transaction)
       if (late) return { servers: late }

@@ -491,6 +491,29 @@ test('a command that changes a person while the source is held neither ends the 
   await Promise.all([books.close(), source.close(), watching.close()])
 })
 
+test('C15 the first statement of a month waits while the source is held, so that its header is not lost', {
+  skip,
+}, async () => {
+  const place = database()
+  assert.ok(place.engine === 'postgres')
+  const books = await openPostgresBooks(place.url.reveal(), place)
+  const watching = openDatabase({ url: place.url.reveal(), max: 1, patienceMs: 20_000, purpose: 'test' })
+  const source = await openSource(place)
+  let keeping: Promise<unknown> | undefined
+  await source.hold(async ({ markMoved }) => {
+    const header = { buyer: 'one', words: usualWords, timeZone: 'UTC', head: '1/x', keys: [], persons: [] }
+    keeping = books.keepHeader('acct_one', '2026-10', header).catch((error: Error) => error.message)
+    let isOver = false
+    keeping.then(() => (isOver = true))
+    const waits = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    await until(async () => isOver || (await watching.query(waits)).length > 0)
+    await markMoved('elsewhere')
+  })
+  assert.match(`${await keeping}`, /elsewhere/)
+  assert.equal(await books.readHeader('acct_one', '2026-10'), undefined)
+  await Promise.all([books.close(), source.close(), watching.close()])
+})
+
 test('a difference is found, and the source stays as it was', { skip }, async () => {
   const file = newFile()
   fill(file)
