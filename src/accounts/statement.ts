@@ -24,6 +24,12 @@ export type StatementMonth = { accountId: string; fromMs: number; toMs: number }
 
 /** Facts of a statement that no entry contains. They stay as they were when the month's first statement was made. */
 export type StatementHeader = {
+  /**
+   * The span of the statement. After a change of the reporting zone, it begins where the stored statement of the month
+   * before ends. If it is left out, it is the month in `timeZone`.
+   */
+  fromMs?: number
+  toMs?: number
   buyer: string
   words: CreditWords
   timeZone: string

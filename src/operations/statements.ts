@@ -118,26 +118,44 @@ async function readOwn(context: Context, asked: string | undefined): Promise<z.o
 
 async function readStatement({ books, running }: Context, asked: string, month: string): Promise<ToldStatement> {
   const account = await books.findAccount(asked)
-  const kept = await books.readHeader(account.id, month)
-  const zone = await books.readUsageState()
-  const calendar = createCalendar({ ...zone, timeZone: kept?.timeZone ?? zone.timeZone })
-  const { startMs, endMs } = calendar.periodOf(calendar.startOf(`${month}-01`), 'month')
+  const { kept, timeZone, fromMs, toMs } = await findSpan(books, account.id, month)
   // The store's clock dates entries, so it also decides when a month is over.
   const nowMs = await books.readNowMs()
-  if (startMs > nowMs) throw wrongField('month', `${month} has not begun: name a month that has`)
-  const isClosed = kept !== undefined || (nowMs >= endMs + closingMs && (await books.closeMonth(endMs)))
-  const sums = await books.sumMonth({ accountId: account.id, fromMs: startMs, toMs: endMs })
+  if (fromMs > nowMs) throw wrongField('month', `${month} has not begun: name a month that has`)
+  const isClosed = kept !== undefined || (nowMs >= toMs + closingMs && (await books.closeMonth(toMs)))
+  const sums = await books.sumMonth({ accountId: account.id, fromMs, toMs })
   const makeHeader = async (): Promise<StatementHeader> => ({
+    ...{ fromMs, toMs },
     buyer: account.name,
     words: await running.readCreditWords(),
-    timeZone: calendar.timeZone,
+    timeZone,
     head:
-      (isClosed ? await books.findHead(month, calendar.timeZone) : undefined) ??
-      (await books.makeHead(Math.min(endMs - 1, nowMs - closingMs))),
+      (isClosed ? await books.findHead(month, timeZone) : undefined) ??
+      (await books.makeHead(Math.min(toMs - 1, nowMs - closingMs))),
     ...(await namesOfGroups(books, sums.groups)),
   })
   const made = kept ?? (isClosed ? await books.keepHeader(account.id, month, await makeHeader()) : await makeHeader())
   return tellStatement(account.id, month, isClosed, sums, await withNames(books, made, sums.groups))
+}
+
+/**
+ * Finds the stored header of a month's statement, and the span of the statement. The statements of an account follow
+ * each other without a gap, even if the reporting zone was changed between two of them.
+ */
+async function findSpan(books: Books, accountId: string, month: string) {
+  const zone = await books.readUsageState()
+  const readSpan = async (one: string) => {
+    const kept = await books.readHeader(accountId, one)
+    const calendar = createCalendar({ ...zone, timeZone: kept?.timeZone ?? zone.timeZone })
+    const { startMs, endMs } = calendar.periodOf(calendar.startOf(`${one}-01`), 'month')
+    return { kept, calendar, fromMs: kept?.fromMs ?? startMs, toMs: kept?.toMs ?? endMs }
+  }
+  const { kept, calendar, ...span } = await readSpan(month)
+  const { timeZone } = calendar
+  if (kept) return { kept, timeZone, ...span }
+  const before = await readSpan(calendar.dateOf(span.fromMs - 1).slice(0, 7))
+  const after = await readSpan(calendar.dateOf(span.toMs).slice(0, 7))
+  return { kept, timeZone, fromMs: before.toMs, toMs: after.fromMs }
 }
 
 async function namesOfGroups(

@@ -258,6 +258,33 @@ onEachStore((engine) => {
     )
   })
 
+  test('issue 46 law 8 X12: statements before and after a change of the zone have each entry once', async () => {
+    for (const [before, after] of [
+      ['UTC', 'Asia/Tokyo'],
+      ['Asia/Tokyo', 'UTC'],
+    ] as const)
+      for (const first of ['2026-08', '2026-09']) {
+        const store = await engine.open({ atMs: startMs })
+        await store.rezone(before)
+        const { id } = await store.createAccount('acme', 5n)
+        for (const at of ['2026-08-31T14:30Z', '2026-08-31T16:00Z', '2026-09-01T01:00Z', '2026-10-02T00:00Z']) {
+          await store.turn(Date.parse(at))
+          await store.credit(id, 7n, at)
+        }
+        const closed = await bytesOf(store, id, first)
+        await store.rezone(after)
+        const [august, september] = [
+          await readStatement(store, id, '2026-08'),
+          await readStatement(store, id, '2026-09'),
+        ]
+        assert.deepEqual([september.opening, september.from], [august.closing, august.to! + 1], `${before} ${first}`)
+        const references = [...august.credit_lines, ...september.credit_lines].map(({ reference }) => reference)
+        assert.equal(references.length, 4)
+        assert.deepEqual(await bytesOf(store, id, first), closed)
+        assert.equal((await readStatement(store, id, '2026-10')).opening, september.closing)
+      }
+  })
+
   test('issue 46 X12: a statement to print dates credits in the zone of its month', async () => {
     const store = await engine.open({ atMs: startMs })
     await store.rezone('Europe/Berlin')
