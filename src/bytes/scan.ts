@@ -48,7 +48,7 @@ export type JsonMember = {
 
 /**
  * The keys whose values are kept as they were written. There are at most fifteen keys, each of at most 30 ASCII
- * letters. Values are found at any depth, but not inside another kept value.
+ * characters. Values are found at any depth, but not inside another kept value.
  */
 export type KeptKeys = {
   /** The keys whose objects and arrays are kept. */
@@ -77,8 +77,8 @@ const rareCode = rareCharacter.charCodeAt(0)
 
 /**
  * The beginning of the token that replaces a kept value; the value's number follows. The token is random in every
- * process, so no text from a client equals it. A client that guesses it spoils only its own request. Tokens have at
- * most ten characters, because V8 parses and writes such strings more cheaply.
+ * process, so no text from a client equals it. A client that guesses it spoils only its own request. The first hundred
+ * tokens have at most ten characters, because V8 parses and writes such strings more cheaply.
  */
 export const keptMark = `${rareCharacter}k${randomBytes(4).toString('base64url')}`
 
