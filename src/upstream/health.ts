@@ -150,7 +150,7 @@ export class Health {
    * Records a failed request.
    * @param mayCool whether the pool can do without the account after a temporary failure
    * @param retryAfterSeconds the wait that the upstream asked for
-   * @returns false if the failure does not count, because another request that ran at the same time failed before it
+   * @returns false if the failure does not count, because the account was cooled or got a new key in the meantime
    */
   failed(
     visit: Visit,
@@ -163,8 +163,8 @@ export class Health {
     if (cool === 'no') return true
     const askedMs = retryAfterSeconds === undefined ? undefined : clampCooldown(retryAfterSeconds * 1000)
     if (visit.era !== this.#era) {
-      // Another request under way has started the cooldown. This failure changes the cooldown only if the upstream now
-      // asks for a longer wait.
+      // The account was cooled, or got a new key, while the request ran. This failure only lengthens the cooldown, if
+      // the upstream now asks for a longer wait.
       if (cool !== 'now' || askedMs === undefined || this.#untilMs === undefined) return false
       const untilMs = this.#clockMs() + askedMs
       if (untilMs <= this.#untilMs) return false

@@ -34,8 +34,8 @@ export type Search = {
    */
   sealed?: string | undefined
   /**
-   * Digests that similar requests share (ruling Y24). They are set if the request has no conversation key and its model
-   * has several accounts.
+   * Digests that similar requests share (ruling Y24). They are set only if the request has no conversation key, and the
+   * choice of the account may depend on them.
    */
   likeness?: Likeness | undefined
   /**
@@ -63,7 +63,7 @@ type Named = Pick<Search, 'affinity' | 'sealed' | 'likeness' | 'form' | 'custome
 
 /** The reason why a request goes to an account. */
 export type ChoiceReason =
-  /** The model has no other account. */
+  /** The model has no other account for this customer. */
   | 'only'
   /** The account answered this conversation before. */
   | 'bound'
@@ -71,7 +71,7 @@ export type ChoiceReason =
   | 'hashed'
   /** The request names no conversation. The account is one of the accounts that get similar requests (ruling Y24). */
   | 'alike'
-  /** The request names no conversation, and the model compares no requests. The account was chosen at random. */
+  /** The request names no conversation, and is not compared with others, e.g. because it is small. A hash chose. */
   | 'spread'
   /** The usual account has failed for this request, is disabled, cooling or on trial, or has become slow. */
   | 'diverted'
@@ -87,7 +87,7 @@ export type ChosenTarget = {
 
 /**
  * Why a conversation leaves its account. `failed`: the account was tried for this request. `off`: the account is
- * disabled, or has no key. `preferred`: an account of a better priority works again.
+ * disabled, has no key, or is configured no more. `preferred`: an account of a better priority works again.
  */
 export type MovedFor = 'failed' | 'off' | 'cooling' | 'hanging' | 'slow' | 'preferred'
 
@@ -571,7 +571,7 @@ export class Stay {
 
   /**
    * Reports a failure.
-   * @returns false if it does not count: the attempt has a result already, or another request cooled the account
+   * @returns false if it does not count: the attempt has a result already, or the account was cooled or got a new key
    *   in the meantime
    */
   failed(verdict: Verdict, cause: string, retryAfterSeconds: number | undefined): boolean {

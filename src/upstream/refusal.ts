@@ -6,7 +6,7 @@ import type { Failure, Verdict } from './verdict.ts'
 /** The gateway's own sentence for a refusal by a model, used if the model's text must not be shown. */
 export const rejected = 'The model rejected the request.'
 
-/** Causes of attempts whose connection was never made, or broke. */
+/** Causes of attempts whose connection was never made, broke, or was silent too long. */
 const connectionCauses = new Set([
   'upstream_connect',
   'upstream_dns',

@@ -85,7 +85,7 @@ const byStatus = new Map<number, Verdict>([
   [529, overloaded],
 ])
 
-/** Verdicts for attempts that got no status, by the cause. A cause that is not listed has the verdict `ours`. */
+/** Verdicts for attempts that got no status, by the cause. For any other cause, the kind of the fault decides. */
 const byCause = new Map<string, Verdict>([
   ['upstream_connect', passing],
   ['upstream_dns', passing],

@@ -19,7 +19,7 @@ export type CloudToken = {
 /** A source of credentials. The sources in a list are tried in the order of the list. */
 export type CloudSource<Settings> = {
   name: string
-  /** Whether the settings or the environment name the source. The first source that applies is asked. */
+  /** Whether to ask the source, as far as the settings and the environment tell. */
   applies(settings: Settings, around: SourceAround): boolean
   /**
    * Gets a credential.
