@@ -62,8 +62,8 @@ export class ChainWalk {
   }
 
   /**
-   * Handles the failure of an entry, after all earlier entries have failed too.
-   * @returns the first entry's error, with the shortest wait that any of the failed entries named
+   * Handles the failure of an entry, after all earlier entries have failed or did not fit the request.
+   * @returns the error of the first entry that failed, with the shortest wait that any of the failed entries named
    */
   failed(failed: FailedEntry): FailedEntry {
     const wait = failed.failure.retryAfterSeconds
