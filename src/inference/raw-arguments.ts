@@ -20,10 +20,10 @@ export function argumentsOfObject(source: string): string {
 }
 
 /**
- * Converts the arguments of a call from plain text to the JSON text of an object. A text that is an object stays
- * unchanged, but half a surrogate pair becomes an escape (ruling T16). Any other text is wrapped. An object that is
- * deeper or larger than a request may be is wrapped too. In the body, the arguments were only a string, so their depth
- * and size were not checked there.
+ * Converts the arguments of a call from plain text to the JSON text of an object. A blank text becomes `{}`. An object
+ * stays as written, but half a surrogate pair becomes an escape (ruling T16). Any other text is wrapped. An object that
+ * is deeper or larger than a request may be is wrapped too. In the body, the arguments were only a string, so their
+ * depth and size were not checked there.
  */
 export function objectOfArguments(argumentsText: Text): string {
   const text = argumentsText.toString()

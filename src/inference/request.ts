@@ -32,7 +32,7 @@ export type InferenceRequest = {
    * two ids.
    */
   identity: { user?: string; safetyId?: string; either?: string }
-  /** The client's conversation key, checked and scoped to its account (R-CACHE); undefined if absent. */
+  /** The key for the prompt cache (R-CACHE): the conversation key scoped to the account, or an implicit key (Y18). */
   cacheKey?: string
   /**
    * The members of the answer that repeat the request, as JSON text without the outer braces. Undefined if the client's
