@@ -151,7 +151,7 @@ export type Encoder = {
 
 /** The facts that decoding a client's request needs besides the body. */
 export type DecodeContext = {
-  /** The conversation key, checked and scoped to the account; undefined if the client sent none. */
+  /** The key for the prompt cache: the conversation key scoped to the account, or an implicit key (ruling Y18). */
   cacheKey: string | undefined
   /**
    * Opens an envelope in which an earlier answer gave the client a model's proof of its reasoning (ruling T7).

@@ -18,7 +18,7 @@ export type FieldFacts = {
   to: ReadonlyMap<ModelWire, NotedFate>
   /** Set if the field has the same fate on all other wires. */
   always?: NotedFate
-  /** The rest of the error text, after the field's name. Set if the field is refused with every value except null. */
+  /** The error text after the field's name. Set if the field is refused with any value but null and an empty list. */
   refusal?: string
   /** Set if the field is a scalar (a single value). */
   scalar?: ScalarRow

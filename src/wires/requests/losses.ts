@@ -4,8 +4,8 @@ import { isAbsent, type Json } from './read-value.ts'
 import { refuse } from './refusals.ts'
 
 /**
- * The client's fields that a translation dropped, clamped or rewrote, for the log. Each field is listed once, by its
- * name and with fixed words (rulings T9, U5).
+ * The client's fields that a translation dropped, clamped or rewrote, for the log. A field is listed by its name and
+ * with fixed words, once for each reason (rulings T9, U5).
  */
 export type Losses = { list: Loss[]; add: (field: string, what: Loss['what'], why: string) => void }
 
