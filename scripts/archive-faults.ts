@@ -8,7 +8,7 @@
  *   A command that fails must leave no part of a file. SQLite's store and the file share the disk. PostgreSQL has its
  *   own disk, which needs root.
  *
- *     node bin/node.mjs scripts/archive-faults.ts [kills|crashes|disk] [sqlite|postgres] [every nth statement, default 1]
+ *     node bin/node.mjs scripts/archive-faults.ts [kills|crashes|disk] [sqlite|postgres] [every nth statement]
  */
 import { spawn, spawnSync } from 'node:child_process'
 import {

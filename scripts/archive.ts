@@ -7,8 +7,8 @@
  * - its debits and credits are still known while it is away;
  * - statements, reports and `explain` then name the month, or answer as before.
  *
- * Then kills the commands at several moments, and runs them again. Prints times, and the largest memory of each command,
- * read from `/proc`. Needs Debian's postgresql.
+ * Then kills the commands at several moments, and runs them again. Prints times, and the largest memory of each
+ * command, read from `/proc`. Needs Debian's postgresql.
  */
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -29,7 +29,8 @@ const { values: options } = parseArgs({
     only: { type: 'string' },
     report: { type: 'string' },
     /**
-     * The most resident memory in MB: about 130 of an idle server, free memory of the heap, and attacks within limits.
+     * The most resident memory in MB. An idle server has about 130. The rest is for free memory of the heap, and for
+     * attacks within the limits.
      */
     rss: { type: 'string', default: '700' },
     /** Whether to keep the store and the log, and to print where they are. */

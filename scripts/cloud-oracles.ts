@@ -19,10 +19,10 @@ import type { SourceAround } from '../src/upstream/clouds/sources.ts'
 // node bin/node.mjs scripts/cloud-oracles.ts [count] [part]
 //
 // Compares our code for clouds with independent implementations, over random inputs from a seed. Signatures and
-// short-term keys of AWS must equal those of botocore and of AWS's key generator. Google-auth verifies and reads our tokens.
-// Token requests must have the same fields as those of google-auth, msal and botocore. The JavaScript libraries of AWS, Google
-// and Microsoft judge signatures, tokens and token requests as well. Frames are written by the codec of AWS's SDK, and also
-// read by botocore. Needs Python with pip, and npm, or a folder with the packages in ORACLES.
+// short-term keys of AWS must equal those of botocore and of AWS's key generator. Google-auth verifies and reads our
+// tokens. Token requests must have the same fields as those of google-auth, msal and botocore. Signatures, tokens and
+// token requests are also compared with the JavaScript libraries of AWS, Google and Microsoft. The codec of AWS's SDK
+// writes frames, which botocore reads too. Needs Python with pip, and npm. Or ORACLES names a folder with the packages.
 
 const count = Number(process.argv[2] ?? 10_000)
 const part = process.argv[3]

@@ -33,7 +33,7 @@ const rows = readRows()
 const results = [...runCells(), ...runScripts()]
 printTable(results)
 
-/** Returns the rows of the page in their order, except those of PostgreSQL, which test/replicas has, and those not built. */
+/** Returns the rows of the page, except rows of PostgreSQL, which test/replicas has, and rows that are not built. */
 function readRows(): string[] {
   const page = readFileSync(join(root, 'docs/faults.md'), 'utf8')
   const all = [...page.matchAll(/^\| (F-[CUPS]\d+) \| (.*)$/gm)]

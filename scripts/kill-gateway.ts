@@ -4,7 +4,7 @@
  * once. With `--first-release` the store is from the first release, and the first start migrates it. At the end the
  * books and their chain must be right (C15). They must include all that a head from between the kills covers.
  *
- *     node bin/node.mjs scripts/kill-gateway.ts [kills, default 200] [--first-release] [--streams 50] [--per-second 200]
+ *     node bin/node.mjs scripts/kill-gateway.ts [kills: 200] [--first-release] [--streams 50] [--per-second 200]
  *
  * `--streams` run in addition to the twelve clients. `--per-second` sends further requests at this rate, even if others
  * are slow.

@@ -5,8 +5,9 @@
  *
  *     node bin/node.mjs scripts/replicas.ts [--whole] [--only 'name;name…'] [--kills N] [--seed N] [--report file]
  *
- * Without options it runs the part for `npm run check` (at most five minutes). `--whole` runs the nightly part. `--kills`
- * sets the number of kills at a month's turn, so that several runs can add up to it. Their moments come from the seed.
+ * Without options it runs the part for `npm run check` (at most five minutes). `--whole` runs the nightly part.
+ * `--kills` sets the number of kills when a month begins, so that a large number can be divided among several runs. The
+ * seed decides the moments of the kills.
  */
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'

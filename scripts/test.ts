@@ -29,8 +29,8 @@ import { createTestQueue, type TestQueue } from './support/test-queue.ts'
 // because on a busy machine a deadline can pass without a bug. Files that pass at a later try are listed, and should be
 // corrected.
 //
-// With --weigh the seconds of each file are written to scripts/support/test-seconds.json. By this table the longest files
-// run first, and --quick leaves them out. On an idle machine: TRIWIRE_TEST_POSTGRES=1 npm test -- --weigh
+// With --weigh the seconds of each file are written to scripts/support/test-seconds.json. By this table, the longest
+// files run first, and --quick leaves them out. On an idle machine: TRIWIRE_TEST_POSTGRES=1 npm test -- --weigh
 //
 // After the tests, all files that they have written are searched. Tests have their stores and logs in TRIWIRE_TEST_DIR,
 // and their secrets and texts contain the word canary. No content of requests and answers, and no key, may be in a file

@@ -40,7 +40,7 @@ const secrets = ['upstream-secret-of-this-trial', 'nonce-', 'Repeat:', 'canary']
 /** Control characters, raw or as JSON escapes. */
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]|\\u00(?:[01][0-9a-f]|[7][f]|[89][0-9a-f])|\\[bf]/i
 
-/** Looks for whole keys, terminal controls, texts of requests, lines that are too long, and bugs. @returns findings in words */
+/** Searches for whole keys, terminal controls, texts of requests, long lines and bugs. @returns findings in words */
 export async function auditLog({ logPath, keys }: Setting): Promise<string[]> {
   const counted = new Map<string, { count: number; line: string }>()
   const found = (what: string, line: string) => {

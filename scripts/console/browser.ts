@@ -35,7 +35,7 @@ export async function closeBrowser(): Promise<void> {
   browser = undefined
 }
 
-/** Removes faults that a trial caused on purpose: a browser logs every answer with a status of 400 or more. */
+/** Removes faults that a trial caused on purpose, because a browser logs every answer with a status of 400 or more. */
 export function forgive(faults: string[], asked: RegExp): void {
   faults.splice(0, faults.length, ...faults.filter((fault) => !asked.test(fault)))
 }

@@ -15,7 +15,7 @@ const shares = [
   ['dear', 'chat', 0.2],
 ] as const
 
-/** Fills a store with weeks of traffic of eight teams: it varies by day and night, and is less on Sundays. */
+/** Fills a store with weeks of traffic of eight teams. There is less traffic at night and on Sundays. */
 export async function fillHistory(storePath: string): Promise<void> {
   let nowMs = Date.now() - days * 86_400_000
   const store = openStore(storePath, { nowMs: () => nowMs } as never)

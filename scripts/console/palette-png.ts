@@ -4,8 +4,8 @@ const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 const coloursMax = 256
 
 /**
- * Writes a screenshot again with a palette of its 256 most frequent colours. Each other colour becomes the nearest of them.
- * A page of few flat colours looks the same and takes a third of the bytes.
+ * Writes a screenshot again with a palette of its 256 most frequent colours. Each other colour is replaced with the
+ * nearest of them. A page with few flat colours looks the same, and takes a third of the bytes.
  * PNG: https://www.w3.org/TR/png-3/, as of 2026-11-28.
  *
  * @param png not interlaced, 8 bits a channel, RGB or RGBA; transparency is ignored, since a screenshot has none

@@ -23,7 +23,7 @@ import { stateTrials } from './trials/states.ts'
 
 export type Trial = {
   name: string
-  /** @returns lines about what was seen. @throws if the trial failed. @param pictures a folder for pictures, if some are wanted */
+  /** @param asked.pictures a folder for pictures, if any are wanted @returns lines to print @throws if it fails */
   run(asked: { pictures: string | undefined }): Promise<string[] | undefined | void>
 }
 

@@ -1,12 +1,12 @@
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
 
-/** An input that can be enlarged in one place, by so many bytes. */
+/** An input that can be enlarged in one place. @property grow returns the input with `bytes` more bytes there */
 export type Growth = { where: string; grow: (bytes: number) => string }
 
 type Json = Record<string, unknown>
 type Place = readonly (string | number)[]
 
-/** The content of long texts: characters to escape, beginnings of tokens, and patterns that slow down search and estimate. */
+/** The contents of long texts: characters to escape, beginnings of tokens, and patterns that slow down searches. */
 const fillers: Record<string, string> = {
   words: 'fox jumps ',
   quotes: '"',
@@ -23,7 +23,7 @@ const fillers: Record<string, string> = {
   data: 'data:image/png;base64,',
 }
 
-/** Names that must differ between copies and agree within one, so that a result belongs to its call. */
+/** Members whose values must differ between copies and agree within a copy, so that each result belongs to its call. */
 const identifying = new Set(['id', 'call_id', 'tool_call_id', 'tool_use_id', 'item_id', 'name'])
 
 /** Enlarges every list, object and text of a body, each by itself. */

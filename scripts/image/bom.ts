@@ -1,7 +1,7 @@
 import type { ImageLock } from '../release/lock.ts'
 import { npmParts, type Part } from '../release/sbom.ts'
 
-/** Lists the parts of an image from its lock: packages of npm, Node with what is compiled into it, and packages of Debian. */
+/** Lists the parts of an image from its lock: packages of npm, Node with its libraries, and packages of Debian. */
 export function imageParts({ npm, node, debian }: ImageLock): Part[] {
   return [
     ...npmParts(npm),

@@ -12,7 +12,8 @@ const asked = 60
 
 /**
  * Runs examples/compose-replicas.yaml unchanged, with images of PostgreSQL and of the proxy that are built from
- * Debian's packages. Two replicas answer at one address. One is killed, which no client may notice. The books must be right.
+ * Debian's packages. Two replicas answer at one address. One is killed, which no client may notice. The books must be
+ * right.
  */
 export async function tryReplicas(name: string): Promise<string[]> {
   tryBinaries('podman', 'runc', 'podman-compose', 'mmdebstrap', 'buildah')

@@ -60,7 +60,7 @@ async function tryDemo(name: string, podman: Podman): Promise<string> {
   }
 }
 
-/** Runs the image with a configuration, a provider's key and the seal key as variables. The image's own command creates accounts. */
+/** Runs the image with configuration, provider's key and seal key in variables. Its own command creates accounts. */
 async function tryVariables(name: string, podman: Podman): Promise<string> {
   const provider = await startSimulator({ record: true })
   const models = (['messages', 'chat', 'responses'] as const).map((wire) => ({

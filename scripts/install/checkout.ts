@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { expect, must, newFolder, root, run, shell, tryGateway } from './tools.ts'
 
-/** Releases of npm's own Node: one that cannot run triwire, so that the pinned one must, one that can, and the newest. */
+/** Releases of Node that run npm. The first one cannot run triwire, so the pinned Node must. The last is the newest. */
 const nodes = ['20.20.2', '24.21.0', '26.10.0']
 
 /** Runs the two commands of the README, in a clone of the committed files. */

@@ -76,7 +76,7 @@ export function nodeOf(version: string): string {
   return bin
 }
 
-/** The environment of a fresh shell: this release of Node comes first in the path, without variables of npm or triwire. */
+/** Makes the environment of a fresh shell, with this release of Node, and without variables of npm or triwire. */
 export function shell(version: string, more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !/^(npm_|TRIWIRE_|NODE_(?!EXTRA))/i.test(name))
   const paths = (process.env['PATH'] ?? '').split(delimiter).filter((path) => !path.includes('node_modules'))

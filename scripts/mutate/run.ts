@@ -11,7 +11,7 @@ export type Place = {
   codePath: string
 }
 
-/** The result of a test file: it passed, this test failed (undefined: outside of any test), or it did not end in time. */
+/** The result of a test file. `late`: it did not end in time. `test` is undefined if it failed outside of any test. */
 export type Outcome = { is: 'passed' } | { is: 'failed'; test: string | undefined } | { is: 'late' }
 
 export type Trial = {

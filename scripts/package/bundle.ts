@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, normalize, relative } from 'node:path'
 import { type BuildOptions, build, type OutputFile, type Plugin } from 'esbuild'
 
-/** The program and its threads, by the names of their bundles. The modules are below `src` and `lib`, without an extension. */
+/** The modules of the program and its threads, by bundle. They are below `src` or `lib`, without an extension. */
 export const programs: Readonly<Record<string, string>> = {
   cli: 'cli/cli',
   token: 'cli/token',
@@ -17,8 +17,8 @@ const places = /new URL\('(\.[^']*)\.[jt]s', import\.meta\.url\)|import\.meta\.u
 type Options = Pick<BuildOptions, 'packages' | 'banner'> & { extension?: '.js' | '.mjs' }
 
 /**
- * Bundles the modules that the program reads at its start into a few files. It then reads one file instead of a hundred.
- * Modules that the command line loads on demand stay apart. A thread is one file, since it needs all of its code at once.
+ * Bundles the modules that the program reads at its start into a few files, so that it reads one file instead of a
+ * hundred. Modules that the command line loads on demand stay apart. A thread is one file, since it needs all its code.
  * @param from the folder of the modules: `src`, or `lib` after it was compiled
  * @param outdir the folder of the bundles, which have the names of `programs`. An unchanged file is not written,
  *   because a running process may be about to read it

@@ -7,7 +7,7 @@ import { findPublicKey, fingerprintOf, manifestName, signatureName } from '../..
 /** The words of the command line. */
 export type ReleaseOptions = { 'dry-run'?: boolean; key?: string; registry?: string; out?: string }
 
-/** @returns the options, or a sentence about a word that is not known: a misspelt `--dry-run` must not make a release */
+/** @returns the options, or a sentence about an unknown one, because a misspelt `--dry-run` must not make a release */
 export function readOptions(args: string[]): ReleaseOptions | string {
   const text = { type: 'string' } as const
   const options = { 'dry-run': { type: 'boolean' }, key: text, registry: text, out: text } as const
@@ -18,7 +18,7 @@ export function readOptions(args: string[]): ReleaseOptions | string {
   }
 }
 
-/** Reads the key that signs. @returns a sentence if the file cannot be read, or has no private key without a password */
+/** Reads the signing key. @returns a sentence if the file cannot be read, or has no private key without a password */
 export function readSigningKey(file: string): KeyObject | string {
   try {
     return createPrivateKey(readFileSync(file))

@@ -76,7 +76,7 @@ function entriesOf(root: string, below = ''): TarEntry[] {
   })
 }
 
-/** Reads the settings of a Containerfile whose steps only copy. @throws Error for an instruction that is not known here */
+/** Reads the settings of a Containerfile that otherwise only copies. @throws Error for an unknown instruction */
 export function readContainerfile(text: string): Record<string, unknown> {
   const config: Record<string, unknown> = {}
   for (const line of text.replace(/\\\n\s*/g, '').split('\n')) {

@@ -3,12 +3,12 @@ import { dirname, join, normalize, relative } from 'node:path'
 
 const root = join(import.meta.dirname, '../..')
 
-/** A page of the repository or of the API: its place below the site's root, with `.md`, and its text. */
+/** A page of the repository or of the API. `path` is below the site's root and ends in `.md`. */
 export type SitePage = { path: string; text: string }
 
 const sources = ['README.md', '*.md', 'docs/**/*.md', 'bench/README.md', 'bench/notes/*.md']
 
-/** All pages of the repository without comments. Their links lead to the site, or to a file that it serves. */
+/** Returns all pages of the repository, without comments. Their links lead to pages or files of the site. */
 export function repositoryPages(): { pages: SitePage[]; files: Set<string> } {
   const paths = [...new Set(sources.flatMap((pattern) => globSync(pattern, { cwd: root })))].filter(
     (one) => !one.startsWith('node_modules'),
@@ -21,7 +21,7 @@ export function repositoryPages(): { pages: SitePage[]; files: Set<string> } {
   return { pages, files }
 }
 
-/** `README.md` of a folder is its index. */
+/** Returns the path in the site. The `README.md` of a folder becomes the folder's index. */
 function toSite(path: string): string {
   return path.replace(/(^|\/)README\.md$/, '$1index.md')
 }
@@ -49,7 +49,7 @@ function toLink(from: string, to: string): string {
 
 type Group = { text: string; items: { text: string; link: string }[] }
 
-/** The groups of the sidebar, from the tables of docs/README.md: a heading is a group, and the first link of a row its page. */
+/** Makes the sidebar from docs/README.md. Each heading becomes a group, and the first link of each table row a page. */
 export function sidebarOf(index: string): Group[] {
   const groups: Group[] = []
   for (const line of index.split('\n')) {

@@ -12,7 +12,7 @@ const usualSeconds = 0.3
 /** The least seconds of files for each process, because loading the product takes longer than a few short files. */
 const processSeconds = 10
 
-/** Loaded by each process before its tests. An option of Node would have every thread and child of a test load it too. */
+/** A module that each process loads before its tests. With an option of Node, threads of tests would load it too. */
 const watch = new URL('../../test/support/watch.ts', import.meta.url).href
 
 /** The text that all processes read: the files in the order in which they run. */

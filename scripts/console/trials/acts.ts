@@ -84,7 +84,7 @@ export const actTrials: readonly Trial[] = [
       await page.click('.page-head >> text=Edit')
       await page.fill('dialog [name=label]', 'hers')
       await rig.books.updateKey(keyId, { requestsPerMinute: 77 })
-      // The page that has the dialog loads the key again after a request. The form still has what was read first.
+      // After a request, the page that has the dialog loads the key again. The form keeps the values read at first.
       await rig.ask(key, 'reasoner')
       await page.waitForSelector('.facts >> text=77')
       await page.click('dialog .form-foot >> text=Save')
@@ -94,7 +94,7 @@ export const actTrials: readonly Trial[] = [
       await page.click('dialog .form-foot >> text=Save')
       await page.waitForSelector('dialog', { state: 'detached' })
       assert.deepEqual(await limitsOf(), ['hers', 77])
-      // Both change the same field: the other's value is shown, and only a second Save goes over it.
+      // If both people change the same field, the form shows the other value. Only a second Save replaces it.
       await page.click('.page-head >> text=Edit')
       await page.fill('dialog [name=rpm]', '5')
       await rig.books.updateKey(keyId, { requestsPerMinute: null, label: 'his' })
@@ -105,7 +105,7 @@ export const actTrials: readonly Trial[] = [
       await page.click('dialog .form-foot >> text=Save')
       await page.waitForSelector('dialog', { state: 'detached' })
       assert.deepEqual(await limitsOf(), ['his', 5])
-      // The form has no field for what they changed.
+      // The other person changes a value that has no field in the form.
       await page.click('.page-head >> text=Edit')
       await page.fill('dialog [name=label]', 'last')
       await rig.books.updateKey(keyId, { metadata: { cost: 'red' } })
@@ -174,7 +174,7 @@ export const actTrials: readonly Trial[] = [
             tried++
           }
         }
-      // A form with a mistake leads to the field that has it.
+      // If a form has a mistake, the focus moves to the field with the mistake.
       await visit(view, rig, `accounts/${id}`)
       await page.click('.page-head >> text=Credit')
       await page.fill('dialog [name=credits]', 'much')
@@ -184,7 +184,7 @@ export const actTrials: readonly Trial[] = [
       assert.equal(await page.evaluate('document.activeElement.name'), 'credits')
       await press('Escape')
       await isClosed()
-      // A new page has the focus and is announced by its name, not by its id.
+      // A new page gets the focus, and a screen reader reads the name of its object and not the id.
       await press('g', 'a')
       await page.waitForSelector('h1:text("Accounts")')
       await settle(page)
@@ -197,7 +197,7 @@ export const actTrials: readonly Trial[] = [
       await visit(view, rig, `keys/${keyId}`)
       await page.waitForSelector('.page-head >> text=Revoke')
       assert.match(await page.title(), /^laptop · Keys/)
-      // The button that opened the dialog is gone after what it did.
+      // Revoking removes the button that opened the dialog.
       await page.focus('.page-head button:text-is("Revoke")')
       await press('Enter')
       await page.fill('dialog [name=confirm]', 'laptop')
@@ -236,7 +236,7 @@ export const actTrials: readonly Trial[] = [
         assert.equal(await page.locator('dialog [aria-label=Close]').count(), 0, 'the cross would lose it')
         assert.equal(await page.textContent('dialog[open] [data-secret]'), shown, path)
         assert.deepEqual(await findBarriers(view), [])
-        // The event alone: a page that is asked about a reload in earnest may abort the next visit.
+        // Only the event is sent. After a real reload that the page has stopped, the next visit may be aborted.
         const leave = 'dispatchEvent(new Event("beforeunload", { cancelable: true }))'
         assert.equal(await page.evaluate(leave), false, 'a reload would lose it')
         assert.equal(await page.textContent('dialog[open] [data-secret]'), shown, path)
@@ -252,7 +252,7 @@ export const actTrials: readonly Trial[] = [
     run: signedIn({ as: 'admin' }, async ({ rig, view, page }) => {
       const { id } = await rig.makeAccount('acme')
       const { id: keyId } = (await rig.books.listKeys(id))[0]!
-      // A browser shows two blanks as one, and an accent of its own as a part of its letter.
+      // A browser shows two blanks as one, and a combining accent as a part of its letter.
       await rig.books.updateKey(keyId, { label: 'laptop  of Zoe\u0301' })
       for (const [path, open, name] of [
         [`keys/${keyId}`, '.page-head >> text=Revoke', 'laptop of Zo\u00e9'],

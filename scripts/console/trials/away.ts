@@ -13,7 +13,7 @@ import type { Trial } from '../trials.ts'
 
 const zone = { timeZone: 'Europe/Berlin', weekStarts: 'monday' } as const
 const months = ['2026-08', '2026-09', '2026-10'] as const
-/** The last one stays. */
+/** The months that are detached. The last month stays in the store. */
 const detached = months.slice(0, 2)
 
 /** Fills three months of one account and its key, and detaches the first two. */
@@ -56,11 +56,11 @@ export const awayTrials: readonly Trial[] = [
         const said = await page.locator(note).innerText()
         assert.match(said, /^Entries of 2026-08, 2026-09 are away and not listed: they were archived\./, path)
         assert.ok(said.includes(attach), path)
-        // Only memory has requests without a bill, and this server has just started.
+        // Requests without a bill are only in memory, which is empty because this server has just started.
         const unbilled = await page.locator('main >> text=/Of the requests before .*only those with a bill/').count()
         assert.equal(unbilled, path === 'requests' ? 1 : 0, path)
       }
-      // A span in a month that is here.
+      // A span in a month that is not detached.
       await visit(view, rig, 'requests?from=2026-10-01T00:00:00Z&to=2026-10-31T00:00:00Z')
       assert.equal(await page.locator('tr[data-row]').count(), 2)
       assert.equal(await page.locator(note).count(), 0)
@@ -73,7 +73,7 @@ export const awayTrials: readonly Trial[] = [
         const said = await paid.page.locator(note).innerText()
         assert.match(said, /^Entries of 2026-09 are away: .* triwire ledger archive attach 2026-09\.$/)
         assert.equal(await paid.page.textContent('main h1, header h1'), 'Finance')
-        // The sums are kept.
+        // The sums of a detached month stay in the store.
         await paid.page.waitForSelector('main tbody tr')
         assert.deepEqual(await findBarriers(paid), [])
         assert.equal(

@@ -44,7 +44,7 @@ export const firstMinutesTrials: readonly Trial[] = [
       await visit(view, rig, '')
       assert.equal(await page.locator('.first-steps').count(), 0)
       await view.close()
-      // A gateway in use has none for somebody who opens it for the first time.
+      // If the gateway is in use already, a person who opens it for the first time sees no first steps.
       const other = await openPage(rig)
       await signIn(other, rig, rig.admin)
       await visit(other, rig, '')

@@ -4,7 +4,7 @@ import { openPage, signIn } from '../browser.ts'
 import { startRig } from '../rig.ts'
 import type { Trial } from '../trials.ts'
 
-/** Other programs use the machine too: of so many tries the best one shows the time of the console. */
+/** The number of tries. The shortest time counts, because other programs on the machine only add time. */
 const tries = 3
 
 export const loadTrials: readonly Trial[] = [
@@ -48,7 +48,7 @@ export const loadTrials: readonly Trial[] = [
   },
 ]
 
-/** Before the script has run, nothing is painted. Once it paints, it also handles clicks and keys. */
+/** Returns the time of the first paint. It comes from the script, which from then on also handles clicks and keys. */
 async function firstPaintMs(page: Page): Promise<number> {
   return Number(await page.evaluate(`performance.getEntriesByName('first-contentful-paint')[0].startTime`))
 }

@@ -62,7 +62,7 @@ export const ownTrials: readonly Trial[] = [
       const words = await page.locator('main').innerText()
       assert.match(words, /\bEUR\b/)
       assert.doesNotMatch(words, /(?<!insufficient )\bcredits\b/, words)
-      // The figure of the month is that of the ledger: one account, one key, all of this month.
+      // The figure of the month equals the ledger, which has one account with one key, and only entries of this month.
       const spent = (await rig.books.listEntries({ accountId: id, limit: 9 })).filter(({ kind }) => kind === 'debit')
       const nanos = spent.reduce((sum, { amountNanos }) => sum + amountNanos, 0n)
       const month = page.locator('.tile', { hasText: /\s20\d\d, 3 requests$/ })
@@ -84,7 +84,7 @@ export const ownTrials: readonly Trial[] = [
       await page.waitForSelector('.explain', { state: 'detached' })
       assert.equal(await focused(page), row, 'the focus returns to the row')
       await rig.books.credit(id, 10_000_000_000n, 'more')
-      // The credit was booked beside the server, which learns of it a moment later.
+      // The credit was not booked by the server, so the server notices it a moment later.
       await until(async () => (await rig.ask(key, 'writer-mini')) === 200)
       await page.keyboard.press('g')
       await page.keyboard.press('p')

@@ -102,7 +102,7 @@ const payerTrial: Trial = {
     assert.equal(await page.evaluate('document.activeElement.getAttribute("role")'), 'combobox')
     assert.deepEqual(payers(), [], 'nothing was sent')
     assert.deepEqual(await findBarriers(view), [])
-    // The last account of all, and Enter before the list is there.
+    // Enter is pressed before the list has been loaded. The account is the last one of all.
     await page.keyboard.type('team-249')
     await page.keyboard.press('Enter')
     await page.waitForSelector('.pick-list', { state: 'detached' })
@@ -113,7 +113,7 @@ const payerTrial: Trial = {
     await page.keyboard.press('Enter')
     await page.waitForSelector(bill)
     assert.deepEqual(payers(), [ids[249]])
-    // Tab chooses the account with exactly this name, even before the list is there, and leaves the others.
+    // Tab chooses the account with exactly this name, even before the list has been loaded.
     await page.focus(account)
     await page.keyboard.type('team-24')
     await page.keyboard.press('Tab')
