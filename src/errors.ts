@@ -65,7 +65,7 @@ export type LimitReason =
   | 'counter'
   | 'failed_auth'
 
-/** Why a request was refused, for metrics: it separates several reasons for the same code. It is not sent to clients. */
+/** Why a request was refused, for metrics. One error code can have several reasons. Clients do not get the reason. */
 export type RefusalReason = LimitReason | 'ledger' | 'store' | 'session' | 'shutdown'
 
 export type ErrorDetail = {

@@ -118,8 +118,8 @@ function leave(): void {
 }
 
 /**
- * Calls `look` after somebody has signed in or out in another tab. The cookie is then another person's, or nobody's, and
- * the data of this page belongs to the person before.
+ * Calls `look` after somebody has signed in or out in another tab. The cookie is then another person's, or there is
+ * none. So the data of the previous person is deleted from this tab first.
  */
 export function watchOtherTabs(look: () => void): void {
   window.addEventListener('storage', ({ key, newValue }) => {

@@ -11,7 +11,7 @@ export function recall(name: string): string | undefined {
 
 const inTab = 'triwire.draft.'
 
-/** Stores a value until the tab is closed or the person signs out. A value that does not fit is deleted, so that no older one stays. */
+/** Stores a value until the tab is closed or the person signs out. If it does not fit, the old value is deleted too. */
 export function keepInTab(name: string, value: string): void {
   const isKept = put(() => window.sessionStorage, inTab + name, value)
   if (!isKept) put(() => window.sessionStorage, inTab + name, undefined)

@@ -258,7 +258,7 @@ export function dearestCallNanos({ calls = {} }: Prices): bigint {
 
 /** The models that clients can name. A catalog never changes, because a reload makes another one. */
 export type Catalog = {
-  /** The models by every id that a client may name. An alias has its own model, which differs only in `id` (ruling R14). */
+  /** The models by every id that clients may name. An alias has its own model, with another `id` (ruling R14). */
   models: ReadonlyMap<string, Model>
   /** The models of the entries, in the order of the list; models of aliases are left out. */
   entries: readonly Model[]

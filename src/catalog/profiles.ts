@@ -204,8 +204,8 @@ const anthropic: ProfileSetting = {
   // With `strict`, arguments of a call follow the closed form of the tool's schema:
   // platform.claude.com/docs/en/agents-and-tools/tool-use/strict-tool-use.
   accepts: new Set(['top_k', 'strict']),
-  // A schema needs the closed form (see `closeSchema`). Otherwise the errors are "For 'integer' type, property 'minimum'
-  // is not supported" and "'additionalProperties' must be explicitly set to false".
+  // A schema needs the closed form (see `closeSchema`). Otherwise the errors are "For 'integer' type, property
+  // 'minimum' is not supported" and "'additionalProperties' must be explicitly set to false".
   shape: 'closed',
   // Current models refuse `temperature` together with `top_p`.
   oneSamplingField: true,

@@ -6,7 +6,7 @@ import type { Account, RequestRow, Tick, UpstreamState } from '../shapes.ts'
 import { failingModels, unreachedServers } from './ask.ts'
 import { tryAgain } from './recover.ts'
 
-/* Events from the gateway as they happen: one stream shared by all parts of the page, open while one of them listens. */
+/* Live events from the gateway. All parts of the page share one stream, which is open while one of them listens. */
 
 type LiveEvents = {
   'request.finished': RequestRow

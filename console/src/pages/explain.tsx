@@ -12,7 +12,7 @@ import { Table } from '../ui/table.tsx'
 import { Breakable, Words } from '../ui/words.tsx'
 import { ExplainPanel } from './request-frame.tsx'
 
-/** Explains step by step why a request got its answer. The texts of the request are not shown: they are stored nowhere. */
+/** Explains step by step why a request got its answer. Its texts are not shown, because they are stored nowhere. */
 export function Explain({ id, close }: { id: string; close?: () => void }) {
   const told = useSteady<Explanation>(`/requests/${encodeURIComponent(id)}/explain`)
   return (

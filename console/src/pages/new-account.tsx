@@ -10,7 +10,7 @@ import { Dialog } from '../ui/dialog.tsx'
 import { Field, FormFoot, FormRefusal, useForm } from '../ui/form.tsx'
 import { Secret } from './secret.tsx'
 
-/** Creates an account, its credit and its first key in one form. If the key is refused, the account stays, and the form says so. */
+/** A form that creates an account with credit and a first key. If the key is refused, it says so: the account stays. */
 export function NewAccount({ close }: { close(): void }) {
   const [once] = useState(newOnce)
   const [said, setSaid] = useState({ name: '', credit: '', label: '', budget: '' })

@@ -20,7 +20,7 @@ import { Bill } from './explain.tsx'
 import { OwnCost } from './own-requests.tsx'
 import { type Payer, type Played, usePlay } from './play.ts'
 
-/** Sends a request to any model on any wire; shows the raw events, usage and cost. An account pays for it; no text is stored. */
+/** Sends a request to a model on any wire, and shows raw events, usage and cost. An account pays. No text is stored. */
 export function Playground() {
   const models = useLoad<Listed<ModelRow>>('/models')
   const accounts = useLoad<Listed<Account>>('/accounts?state=active&sort=name&limit=2')

@@ -15,8 +15,8 @@ type SplitProps = {
 }
 
 /**
- * Shows a list of requests, and beside it the explanation of one. Opening an explanation moves the focus to its heading.
- * Closing it returns the focus to the row.
+ * Shows a list of requests, and beside it the explanation of one request. Opening an explanation moves the focus to its
+ * heading. Closing it returns the focus to the row.
  */
 export function RequestSplit({ id, list, explain }: SplitProps) {
   const close = useMemo(() => () => go(hrefOf({ page: 'requests', query: place.peek().query })), [])

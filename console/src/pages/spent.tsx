@@ -15,7 +15,10 @@ export const rowsAtOnce = 50
 
 type Told = ReadonlyMap<string, Spent>
 
-/** Loads the spending of accounts or keys in thirty days. @returns the amounts by id, and an element that must be rendered to load them */
+/**
+ * Loads the spending of accounts or keys in thirty days.
+ * @returns a function that finds the amounts of an id, and an element that loads them when it is rendered
+ */
 export function useSpent(
   by: 'account' | 'key',
   ids: readonly string[],

@@ -21,7 +21,7 @@ import { say } from '../ui/toasts.tsx'
 import { usagePath, useFresh, useRange } from './figures.ts'
 import { outcomeSeries, seriesOf } from './series.tsx'
 
-/** Shows the state of each upstream account: ready, or avoided, for which cause and how long. Admins can change that. */
+/** Shows whether each upstream account is ready, or why and how long it is avoided. Admins can change that. */
 export function Upstreams({ id }: { id: string | undefined }) {
   const list = useLoad<Listed<UpstreamState>>('/upstreams')
   const onChange = useMemo(() => () => refresh('/upstreams'), [])

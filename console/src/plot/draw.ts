@@ -100,7 +100,7 @@ function orderOf({ kind, series }: Drawing): readonly Drawn[] {
   return kind === 'bars' ? [...series].reverse() : series
 }
 
-/** The upper edges of drawn bars: by the number of the series, then by the index in `buckets`; in pixels of the canvas. */
+/** The upper edges of drawn bars, in pixels of the canvas, by the number of the series and the index in `buckets`. */
 type BarTops = Map<number, Map<number, { left: number; top: number; width: number }>>
 
 function strokeOf({ label, colour: token, dash, isMarks }: Drawn, kind: Drawing['kind'], tops: BarTops): uPlot.Series {

@@ -24,7 +24,7 @@ export function questionBody(wire: ClientWire, model: string, question: string, 
 
 type StreamEvent = { name: string; data: string }
 
-/** Reads server-sent events from pieces of text. @returns a function that takes a piece and returns the events it completes */
+/** Reads server-sent events. @returns a function that takes a piece of text, and returns the events it completes */
 export function eventReader(): (piece: string) => StreamEvent[] {
   let rest = ''
   return (piece) => {

@@ -1,4 +1,4 @@
-/* Keeps the focus near where people work. Browsers drop it when its element is removed or disabled (WCAG 2.4.3, CON-7). */
+/* Keeps the focus near people's work. Browsers drop it when its element is removed or disabled (WCAG 2.4.3, CON-7). */
 
 let last: { element: Element; around: readonly Element[] } | undefined
 

@@ -23,8 +23,8 @@ type Props<Row> = {
 }
 
 /**
- * A field that finds one of any number of objects by its name. Typing searches; arrow keys and Enter choose. Leaving the
- * field chooses the object whose name or id is exactly the text, if there is only one.
+ * A field that finds an object by its name, among any number. Typing searches, and arrow keys and Enter choose. When
+ * the person leaves the field, the object whose name or id is exactly the text is chosen, if there is only one.
  */
 export function Pick<Row>(props: Props<Row>) {
   const { label, hidesLabel, shown, pathOf, choiceOf, onPick, error } = props

@@ -55,8 +55,8 @@ const margin = 12
 const fewRows = 60
 
 /**
- * A table of any length: only the visible rows, and some around them, are in the page. Each heading sorts: the whole list
- * if the gateway knows that order, else the rows that are loaded.
+ * A table of any length. Only the visible rows, and some around them, are in the page. A heading sorts the whole list
+ * if the gateway can list in that order, and otherwise the rows that are loaded.
  */
 export function Table<Row>(props: Props<Row>) {
   const { label, columns, keyOf, hrefOf, selected, hasMore, more, refusedMore, sort, onSort, foot } = props
