@@ -55,7 +55,10 @@ export function createKeyring(
     adopt: (upstreams: Iterable<Upstream>): void => retireOthers(readAll(upstreams)),
     /** Watches only the keys of these upstreams from now on. Commands for other upstreams end. */
     keep: (upstreams: Iterable<Upstream>): void => retireOthers(findAll(upstreams).map(({ key }) => key)),
-    /** Starts to read the keys of upstreams. @returns when each of their commands has ended, successfully or not */
+    /**
+     * Starts to read the keys of upstreams.
+     * @returns when each command and each cloud has answered or failed. Files are not waited for
+     */
     async prepare(upstreams: Iterable<Upstream>): Promise<void> {
       const found = readAll(upstreams)
       for (const key of found) key.tick()
@@ -278,7 +281,7 @@ class FileKey extends RenewedKey {
   }
 }
 
-/** A command that runs again when its key's lifetime is over. The old key stays in use until then. */
+/** A command that runs again when its key's lifetime is over. The old key stays in use until a new one is printed. */
 class CommandKey extends RenewedKey {
   readonly first: Promise<void>
   readonly #command: readonly string[]

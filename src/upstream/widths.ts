@@ -80,7 +80,7 @@ export class Widths {
    * Counts a request of a model and returns how many places (accounts) its preamble may use. In the model's first
    * minute, this is one place. After that, the rate of requests with the preamble decides. For a new preamble, the rate
    * of requests with the same tools decides.
-   * @param places the number of places of the model
+   * @param places the number of enabled places in the model's best priority
    * @returns the width of the request's preamble
    */
   count(
