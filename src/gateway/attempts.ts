@@ -414,9 +414,7 @@ class Failover {
    * Receives the results of the newest attempt, even after the attempt has ended. Undefined before the first attempt.
    */
   stay: Stay | undefined
-  /**
-   * Whether the newest failure counts. It does not if another request's failure cooled the account in the meantime.
-   */
+  /** Whether the newest failure counts. It does not if the account was cooled or got a new key in the meantime. */
   #isFirst = true
   #isOnlyAgain = false
   #choice: ChosenTarget | undefined
