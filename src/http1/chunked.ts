@@ -44,7 +44,7 @@ export class ChunkedReader {
     return this.#place === 'broken'
   }
 
-  /** Reads until the next range of data, the body or the bytes end. @returns the offset where the reading stopped */
+  /** Reads to the end of the next range of data, of the body, or of the bytes. @returns the offset that was reached */
   #readOn(bytes: Uint8Array, from: number): number {
     this.#dataStart = this.#dataEnd = from
     let at = from
