@@ -19,7 +19,7 @@ export type CloudToken = {
 /** A source of credentials. The sources in a list are tried in the order of the list. */
 export type CloudSource<Settings> = {
   name: string
-  /** Whether to ask the source, as far as the settings and the environment tell. */
+  /** Whether the source may have a credential, judged by the settings and the environment. If not, it is not asked. */
   applies(settings: Settings, around: SourceAround): boolean
   /**
    * Gets a credential.
