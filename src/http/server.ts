@@ -17,7 +17,7 @@ import { pathOf, plain } from './paths.ts'
 type EdgeLimits = {
   headersMs: number
   keepAliveMs: number
-  /** A reload may change it. */
+  /** A reload of the configuration may change this limit. */
   readonly lingerMs: number
   connectionsMax: number
   headerBytesMax: number
