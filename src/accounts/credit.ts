@@ -1,7 +1,7 @@
 import type { Prices, Rates } from '../catalog/model.ts'
 
 export const nanosPerCredit = 1_000_000_000n
-/** The largest 64-bit integer, some nine thousand million credits in nano-credits. */
+/** The largest signed integer of 64 bits. In nano-credits, this is about 9.2 billion credits. */
 export const nanosMax = 2n ** 63n - 1n
 
 /**

@@ -33,7 +33,7 @@ export type PersonWishes = BoundWishes<PersonBounds> & {
   [Field in Exclude<PersonField, 'accountId'>]?: string | null | undefined
 } & { account?: string | null | undefined }
 
-/** Creates a person. The result must not contain the name, because it is stored to answer repeated requests. */
+/** Creates a person. The result is stored to answer repeated requests, so it must not contain the name (ruling Y21). */
 export function createPerson(wishes: PersonWishes, { nowMs, calendar }: Moment): BookChange<{ id: string }> {
   return {
     about: aboutPerson(wishes),

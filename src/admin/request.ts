@@ -124,7 +124,7 @@ function parse(bytes: Buffer): Record<string, unknown> {
   return JSON.parse(text.toString('utf8')) as Record<string, unknown>
 }
 
-/** Enforces the limits of a client's body, so that parsing does not block other requests (reliability §3). */
+/** Lists the members. JSON that is too deep or too large is refused, because parsing it would block other requests. */
 function scan(text: Buffer): JsonMember[] {
   try {
     return scanObject(text)

@@ -3,9 +3,9 @@ import { setAt } from './price-list.ts'
 import type { ModelWire } from './wire-names.ts'
 
 /**
- * The words that mean service at the base price (ruling Y17), for each member of an answer or of its usage. Sources are
- * the vendors' pages on service tiers, fast mode and data residency, and the request fields of C7. Models without a
- * choice of geography report `not_available`.
+ * For each of these members of an answer or its usage: the values that mean the base price (ruling Y17). Sources are
+ * the vendors' pages on service tiers, fast mode and data residency, and the request fields in ruling C7. Models without
+ * a choice of geography report `not_available`.
  */
 const baseWords: Readonly<Record<string, readonly string[]>> = {
   service_tier: ['default', 'standard', 'on_demand', 'auto', 'standard_only', 'scale', 'reserved'],

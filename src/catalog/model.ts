@@ -281,8 +281,8 @@ export type ChainOfIds = Omit<Chain, 'entries'> & { id: string; chain: readonly 
 
 /**
  * Creates the catalog.
- * @param listed models and chains in the order of the list; a chain names models of the same list
- * @param pinnedSeconds the day on which the catalog was pinned, in Unix seconds: `created` of every row (spec 2.9)
+ * @param listed models and chains, in the order in which clients see them. A chain names models that are in `listed`
+ * @param pinnedSeconds the day on which the catalog was pinned, in Unix seconds. Every row has it as `created` (2.9)
  */
 export function createCatalog(listed: Iterable<Model | ChainOfIds>, pinnedSeconds: number, owner: string): Catalog {
   const byId = new Map<string, Model>()

@@ -449,7 +449,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
       return
     }
     const relay = this.#relay
-    // The answer may be complete except for its last event (ruling T19).
+    // If only the last event is missing, the relay then counts the answer as complete (ruling T19).
     relay?.breakOff()
     const isComplete = relay !== undefined && hasFinalFigures(relay)
     const evidence = isComplete ? evidenceOf(relay) : relay ? this.#evidenceOfCut(relay) : nothingYet

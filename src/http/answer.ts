@@ -50,7 +50,7 @@ type UnreadLimits = { lingerMs: number; stallMs?: number }
 
 /**
  * Answers a request whose body is not read. The rest of the body is discarded, up to 32 MiB and for up to `lingerMs`.
- * Otherwise a client that writes its whole request before it reads would see a reset, and report a network fault. If
+ * If the rest were not read, a client that writes its whole request before it reads would report a network fault. If
  * the rest does not end in time, the connection is closed (F-C29).
  */
 export function answerUnread(

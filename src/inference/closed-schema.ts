@@ -8,7 +8,7 @@ import { innerSchemas, readStep, type Schema, targetOf } from './schema.ts'
  * SDK (@anthropic-ai/sdk 1.12). The walk is iterative, as in `schema.ts`.
  */
 
-/** Keywords that stay with any value. Others stay with some values (see `isKept`) or move into the description. */
+/** Keywords that are kept whatever their value is. `isKept` keeps others; the rest move into the description. */
 const kept = new Set(['type', 'enum', 'const', '$defs', 'definitions', 'properties', 'required', 'items'])
 const besideRef = new Set(['$ref', '$defs', 'definitions'])
 /** Keywords that constrain nothing. */

@@ -75,7 +75,7 @@ export const serviceMembers = ['service_tier', 'speed', 'inference_geo'] as cons
 const serviceCharactersMax = 64
 
 /**
- * Notes in the report which service (tier, speed, geography) an object names. The object is an answer, a part of an
+ * Adds to the report the service (tier, speed, geography) that an object names. The object is an answer, a part of an
  * answer, or its usage (ruling Y17).
  */
 export function noteService(report: UsageReport, object: Record<string, unknown>): UsageReport {

@@ -80,7 +80,8 @@ export async function lookAtAccounts<T>(store: StorePlace, look: AccountLook<T>)
 }
 
 /**
- * Counts rows of kinds that the second release does not know. Undefined if the store is missing or not upgraded yet.
+ * Counts rows of kinds that release 0.2 cannot read, because a later release added them. Undefined if the store is
+ * missing or not upgraded yet.
  * @throws as `lookAtAccounts`
  */
 export async function lookForNewer(store: StorePlace) {

@@ -46,8 +46,8 @@ type Label = keyof typeof labelSources
  */
 const answerBounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600]
 /**
- * Bucket bounds for the times of commits, in seconds. A disk syncs in less than a millisecond. If the disk is busy or
- * missing, a commit may take as long as a debit may wait.
+ * Bucket bounds for the times of commits, in seconds. A healthy disk syncs in less than a millisecond. With a busy
+ * disk, a commit can take as long as a debit may wait, by default five seconds.
  */
 const commitBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 

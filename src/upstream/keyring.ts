@@ -14,7 +14,8 @@ const retryMs = 5_000
 const retryMaxMs = 60_000
 
 /**
- * The most retired keys to remember for running requests. While one request runs, reloads retire fewer keys than this.
+ * How many retired keys are remembered at most, for requests that still use them. While one request runs, reloads
+ * retire fewer keys than this.
  */
 const retiredMax = 1_000
 

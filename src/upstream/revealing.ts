@@ -55,7 +55,7 @@ const small = /[a-z_]/
 /** Matches the name of a feature that ends in a date, such as `web_search_20250305`. Such a name reveals nothing. */
 const datedName = /^(?:[a-z]{1,24}[-_]){1,6}20\d\d[-_]?\d\d[-_]?\d\d$/
 
-/** A word of letters and digits of this length or more, in characters, counts as a key or an id. */
+/** A word of letters and digits counts as a key or an id if it has at least this many characters. */
 const longCharacters = 28
 
 /** Whether a word of `[A-Za-z0-9_-]` looks like a key or an id. */

@@ -194,7 +194,7 @@ const pointing =
 
 /**
  * Removes sentences and parentheses that point to the vendor's documentation. The rest of a refusal still says what is
- * wrong (ruling U3). Addresses in other sentences stay. The caller decides whether the text may be shown with them.
+ * wrong (ruling U3). Addresses in other sentences stay. The caller decides whether such a text may be shown.
  */
 function withoutDocLinks(text: string): string {
   const bare = text.replace(parenthesis, (remark) => (isDocLink(remark) ? '' : remark))

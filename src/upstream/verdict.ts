@@ -25,7 +25,7 @@ export type Failure = {
   retryAfterSeconds?: number | undefined
   /** Set if `retryAfterSeconds` is the shortest wait of a chain. Clients get it with any status (ruling Y23). */
   isOfChain?: boolean
-  /** A reused connection was reset before any byte came, so that nothing was processed. */
+  /** Whether a reused connection was reset before any byte came. Then nothing was processed. */
   isReuseRace?: boolean
 }
 

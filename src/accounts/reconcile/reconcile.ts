@@ -53,11 +53,11 @@ type FoundDifference = Omit<ReconciledRow, 'from' | 'until'> & TimeSpan
 /**
  * The result of a comparison.
  * @property rows the counts that differ between the export and the ledger
- * @property compared the number of compared counts
+ * @property compared how many counts were compared, equal or not
  * @property unexplained the number of tokens whose difference has no known cause, whichever side has more
  * @property ours the number of debits for the provider in the ledger
- * @property matched the number of usage rows of ours in the export whose model is in the ledger
  * @property models the names of the models in these debits, without owner and date
+ * @property matched the number of usage rows of our owners in the export whose model is in `models`; see `owners`
  * @property negative the number of refund rows in the export, which are skipped
  * @property costs the differences in money, if the export has charges and the entries have costs
  */

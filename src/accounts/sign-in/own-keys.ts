@@ -14,7 +14,7 @@ import { ownKeyMark, type SignInFacts } from './rows.ts'
 const dayMs = 86_400_000
 const ownKeyMs = 7 * dayMs
 
-/** The most working keys for agents that a person may have in one account. */
+/** How many valid keys for agents a person may have at most in one account. */
 export const ownKeysMax = 20
 
 /**

@@ -135,7 +135,8 @@ function listKept(folder = signInFolder()): KeptSignIn[] {
  * Returns the gateway for a command: the named gateway, or else the only gateway with a sign-in. Undefined if there is
  * no sign-in.
  * @throws SignInFault if there are several sign-ins, because a token must not go to a gateway that nobody named. A
- *   sign-in that has ended counts too: its agent may still run `triwire token`. It must not get the other one's token.
+ *   sign-in that has ended counts too: an agent of that gateway may still run `triwire token`, and must not get the
+ *   token of another gateway.
  */
 export function findUrl(named: string | undefined): string | undefined {
   if (named !== undefined) return readGatewayUrl(named)

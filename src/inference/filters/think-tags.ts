@@ -221,8 +221,8 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   }
 
   /**
-   * Reads text outside of tags.
-   * @returns the rest after an opening tag, whose text may repeat the thought; empty without such a tag
+   * Reads text outside of tags, up to an opening tag. The text inside such a tag may repeat the thought before it.
+   * @returns the text after the opening tag; empty if there is none
    */
   #readText(text: string): string {
     const { open } = this.#tags

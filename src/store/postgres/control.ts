@@ -175,8 +175,8 @@ export class ClockDesk implements Desk {
   async onBeat(session: Transaction): Promise<void> {
     const nowMs = await run(session, readNowMs(dialect))
     if (!this.watch.isDue(nowMs)) return
-    // The confirmations of the clock are in the audit trail. The trail is read only if the clock seems wrong, because
-    // the read would wait for a lock on the trail.
+    // The audit trail tells whether an operator has confirmed the clock. It is read only if the clock seems wrong,
+    // because the read would wait for a lock on the trail.
     const isWithConfirmed = !this.watch.believes(nowMs)
     const askedMs = Date.now()
     const facts = await run(session, readClock(dialect, isWithConfirmed))

@@ -8,7 +8,7 @@ import { type Dialect, insertAll, type SqlValue } from './dialect.ts'
 import { readNowMs } from './moments.ts'
 import { ask, askOne, execute, inTransaction, type Row, runAll, type StoreStep } from './step.ts'
 
-/* How long figures for reports are kept, and the zone of their days. */
+/* How long the figures for reports are kept, and the time zone in which their days begin. */
 
 const quartersOfDay = 96
 

@@ -307,8 +307,8 @@ type MostSpent = {
 }
 
 /**
- * Selects the accounts or keys that spent most: their numbers in the table and their spend. Those in `unfolded` come
- * first, then the highest spend. Days are grouped in the order of the table, as `groupsOf` explains.
+ * Selects the row numbers and the spend of the accounts or keys that spent most. Those in `unfolded` come first, then
+ * the highest spend. As in `groupsOf`, the columns to group by have the order of the table, so nothing is sorted.
  */
 export function selectMost({ schema, isShared }: Dialect, most: MostSpent): Statement {
   const { by, account, from, to, unfolded, limit } = most

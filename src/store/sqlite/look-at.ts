@@ -55,7 +55,7 @@ export async function lookAtAccounts<T>(path: string, look: AccountLook<T>): Pro
 }
 
 /**
- * Counts the rows of a store that the second release of triwire does not understand. Returns undefined if no store with
+ * Counts the rows of a store that release 0.2 cannot read. Returns undefined if no store with
  * today's schema exists.
  */
 export function lookForNewer(path: string): Promise<NewerContent | undefined> {

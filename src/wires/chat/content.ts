@@ -215,8 +215,8 @@ function asList(value: unknown): unknown[] {
 }
 
 /**
- * Whether a call, or a piece of a call, has its name and arguments where SDKs look for them. The result is true for a
- * value that is not an object, because nothing in it can be moved.
+ * Whether a call, or a piece of a call, has its name and arguments where SDKs look for them. If not, the caller moves
+ * them there. The result is true for a value that is not an object, because it has nothing to move.
  */
 function isPlain(value: unknown): boolean {
   const call = asObject(value)

@@ -152,7 +152,7 @@ export class MessagesNativeStream extends NativeStream {
   }
 
   #stop(frame: RawFrame, data: string, event: JsonObject): string {
-    // Without stop reason and counters, nothing proves that the answer is complete (law I1).
+    // Without both events, nothing proves that the answer is complete (law I1). The stop reason may be missing.
     if (!this.#hasStarted || !this.#hasDelta) {
       this.break('message_stop without message_start and message_delta')
       return ''
