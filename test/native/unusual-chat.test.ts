@@ -142,6 +142,54 @@ for (const [what, chunks, said] of unnumbered)
     )
   })
 
+const long = ['{', '"', 'a', '"', ':', '1', '2', '3', '4', '5', '6', '}']
+const inPieces = (index: number | undefined, id: string, name: string, pieces = long) =>
+  call([index, id, name, '']) + pieces.map((piece) => call([index, undefined, undefined, piece])).join('')
+const f123 = 'f {"a":123456}'
+
+/** Calls with unusual numbers, and what the helper reads. */
+const misnumbered: [what: string, chunks: string, said: string[]][] = [
+  [
+    'from -1 (AWS’s gateway for Bedrock)',
+    inPieces(-1, 'c', 'f') + inPieces(0, 'd', 'f') + inPieces(1, 'e', 'g', []),
+    [`c ${f123}`, `d ${f123}`, 'e g '],
+  ],
+  ['from 1', inPieces(1, 'c', 'f') + inPieces(2, 'd', 'f'), [`c ${f123}`, `d ${f123}`]],
+  ['with a gap', inPieces(0, 'c', 'f') + inPieces(2, 'd', 'f'), [`c ${f123}`, `d ${f123}`]],
+  [
+    '0 for each call',
+    inPieces(0, 'c', 'f') + inPieces(0, 'd', 'f') + inPieces(0, 'e', 'g', []) + inPieces(0, 'h', 'f'),
+    [`c ${f123}`, `d ${f123}`, 'e g ', `h ${f123}`],
+  ],
+  ['0 for each whole call', call([0, 'c', 'f', '{}']) + call([0, 'd', 'f', '{}']), ['c f {}', 'd f {}']],
+  [
+    'in turn from 1',
+    call([1, 'c', 'f', '{"a"'], [2, 'd', 'g', '{"b"']) +
+      call([2, undefined, undefined, ':2}']) +
+      call([1, undefined, undefined, ':1}']),
+    ['c f {"a":1}', 'd g {"b":2}'],
+  ],
+  [
+    'only in later pieces',
+    call([undefined, 'c', 'f', '{"a"']) + call([0, undefined, undefined, ':1}']),
+    ['c f {"a":1}'],
+  ],
+  ['and a new id in each piece', call([0, 'c', 'f', '{"a"']) + call([0, 'd', undefined, ':1}']), ['d f {"a":1}']],
+]
+
+for (const [what, chunks, said] of misnumbered)
+  test(`Y3 U7 calls of a chat stream of the same wire are numbered from 0 without gaps: numbers ${what}`, async () => {
+    for (const size of [7, 100_000]) {
+      const shown = playNatively('chat', chunks + reason('tool_calls') + done, Array<number>(999).fill(size))
+      const stream = sdkOf(shown, 'text/event-stream').chat.completions.stream({ model: 'm', messages: [] })
+      const told: Json[] = ((await stream.finalChatCompletion()) as Json)['choices'][0].message.tool_calls
+      assert.deepEqual(
+        told.map(({ id, function: { name, arguments: text } }) => `${id} ${name} ${text}`),
+        said,
+      )
+    }
+  })
+
 test('Y3 a call of a chat stream without an id gets one, and each call its own', async () => {
   const calls = call([0, undefined, 'f', '{"a":']) + call([0, undefined, undefined, '1}'], [1, undefined, 'g', '{}'])
   const shown = playNatively('chat', calls + reason('tool_calls') + done)

@@ -10,6 +10,8 @@ export type BegunCall = {
   id: string | undefined
   /** Whether the call has a name. Without a name, no client can run it. */
   hasName: boolean
+  /** The name in the first chunk, or its beginning. */
+  name: string | undefined
   /**
    * The arguments of the first chunk, to compare them with those of the next chunk. After that they are dropped, unless
    * they are an empty object, which may be only a placeholder.
@@ -33,21 +35,22 @@ const keptMax = 4 * 1_048_576
 export class BegunCalls {
   readonly #calls = new Map<string, BegunCall>()
   #kept = 0
-  /**
-   * For calls that the upstream sends without numbers: the count of calls by choice, and the assigned number by call
-   * id.
-   */
+  /** The count of calls by choice. */
   readonly #counts = new Map<unknown, number>()
+  /** For calls that the upstream sends without numbers: the assigned number by call id. */
   readonly #byId = new Map<string, number>()
+  /** The assigned number of the newest call that has this number of the upstream. */
+  readonly #byNumber = new Map<string, number>()
 
   hasIn(choice: unknown): boolean {
     return this.#calls.keys().some((key) => key.startsWith(`${choice}/`))
   }
 
   /**
-   * Assigns a number to each call without a number in a chunk, and writes the numbers into the chunk (ruling Y3). A
-   * piece with an id or a name begins a call. Any other piece belongs to the previous call.
-   * @returns the numbers, with the paths of the calls
+   * Assigns numbers to the calls in a chunk, and writes them into the chunk (ruling Y3). SDKs throw unless the calls are
+   * numbered from 0 without gaps. If a call has no number, a piece with an id or a name begins a call. Any other piece
+   * belongs to the previous call.
+   * @returns the numbers that differ from those of the upstream, with the paths of the calls
    */
   numbered(choices: readonly unknown[]): [path: string[], index: number][] {
     const found: [string[], number][] = []
@@ -59,8 +62,13 @@ export class BegunCalls {
         const call = asObject(one)
         if (call === undefined) continue
         const id = stringOf(call['id'])
-        if (call['index'] != null) {
-          if (typeof call['index'] === 'number') this.#note(index, id, call['index'])
+        const told = call['index']
+        if (told != null) {
+          const number = typeof told === 'number' ? this.#numberOf(index, told, id, call) : undefined
+          if (number === undefined) continue
+          call['index'] = number
+          this.#note(index, id, number)
+          if (number !== told) found.push([pathOf(place, at), number])
           continue
         }
         const known = id === undefined ? undefined : this.#byId.get(`${index}/${id}`.slice(0, idCharactersMax))
@@ -68,10 +76,26 @@ export class BegunCalls {
         const number = known ?? (id !== undefined || isNamed(call) ? count : Math.max(0, count - 1))
         call['index'] = number
         this.#note(index, id, number)
+        // Later pieces of the call may have this number.
+        if (this.#byNumber.size < callsMax) this.#byNumber.set(keyOf(index, number), number)
         found.push([pathOf(place, at), number])
       }
     }
     return found
+  }
+
+  /** The number of a call, counted from 0. Some servers begin at -1 or 1, leave gaps, or send 0 for each call. */
+  #numberOf(choice: unknown, told: number, id: string | undefined, call: JsonObject): number {
+    const key = keyOf(choice, told)
+    const known = this.#byNumber.get(key)
+    const begun = known === undefined ? undefined : this.#calls.get(keyOf(choice, known))
+    if (known !== undefined && !(begun && isAnother(begun, id, call))) return known
+    if (this.#byNumber.size >= callsMax) return told
+    // Chunks of the earlier call may have been learned, but they must not serve as a pattern for this call.
+    if (begun) begun.isWatched = true
+    const number = this.#counts.get(choice) ?? 0
+    this.#byNumber.set(key, number)
+    return number
   }
 
   #note(choice: unknown, id: string | undefined, number: number): void {
@@ -162,7 +186,8 @@ export class BegunCalls {
   #begins(key: string, call: JsonObject): boolean {
     const id = stringOf(call['id'])
     const begun = this.#calls.get(key)
-    return begun === undefined || (id !== undefined && id !== begun.id)
+    // Some servers send another id with each piece of a call (translation 4.2).
+    return begun === undefined || (id !== undefined && id !== begun.id && isNamed(call))
   }
 
   #begin(key: string, call: JsonObject, text: string): void {
@@ -172,8 +197,9 @@ export class BegunCalls {
     const before = this.#calls.get(key)
     if (before) before.isWatched = true
     const id = stringOf(call['id'])
-    const hasName = isNamed(call) || (before?.id === undefined && before?.hasName === true)
-    const begun = { id, hasName, first: text, shape: createArgumentShape(), raw: '', isWatched: false }
+    const hasName = isNamed(call)
+    const name = nameOf(call)?.slice(0, idCharactersMax)
+    const begun = { id, hasName, name, first: text, shape: createArgumentShape(), raw: '', isWatched: false }
     if (!isEmptyArguments(text) && this.#keeps(text)) begun.shape.take(text, false)
     this.#calls.set(key, begun)
     watch(begun)
@@ -190,7 +216,23 @@ const noArguments = new Map([['arguments', '""']])
 
 /** Whether a call, or a piece of a call in a stream, has the name of its function. */
 export function isNamed(call: JsonObject): boolean {
-  return Boolean(stringOf(asObject(call['function'] ?? call['custom'])?.['name'])?.trim())
+  return Boolean(nameOf(call))
+}
+
+function nameOf(call: JsonObject): string | undefined {
+  return stringOf(asObject(call['function'] ?? call['custom'])?.['name'])?.trim()
+}
+
+/** Whether the arguments so far may be all of the call. An empty object may be a placeholder, so its shape has nothing. */
+function isWhole({ first, shape }: BegunCall): boolean {
+  return shape.isWhole() || (first !== '' && shape.isBlank())
+}
+
+/** Whether a piece with an id begins another call, although it has the number of the call `begun` (translation 4.2). */
+function isAnother(begun: BegunCall, id: string | undefined, piece: JsonObject): boolean {
+  if (id === undefined || begun.id === undefined || id === begun.id || !isNamed(piece)) return false
+  watch(begun)
+  return nameOf(piece)?.slice(0, idCharactersMax) !== begun.name || isWhole(begun)
 }
 
 /**
@@ -217,5 +259,9 @@ function pathOf(place: number, at: number): string[] {
 /** Returns the calls in the delta of a choice. The key of a call joins the choice's index and the call's index. */
 function callsIn({ index = 0, delta }: JsonObject): [string, JsonObject][] {
   const calls = objectsOf(asObject(delta)?.['tool_calls'])
-  return calls.map((call, at) => [`${index}/${call['index'] ?? at}`.slice(0, keyCharactersMax), call])
+  return calls.map((call, at) => [keyOf(index, call['index'] ?? at), call])
+}
+
+function keyOf(choice: unknown, number: unknown): string {
+  return `${choice}/${number}`.slice(0, keyCharactersMax)
 }
