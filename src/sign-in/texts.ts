@@ -29,7 +29,7 @@ const notes = {
   other_browser: [
     400,
     'Another browser',
-    'This sign-in was begun in another browser, or this page was loaded again. Nothing was signed in. Finish it in the browser where you began, or start again.',
+    'This sign-in was begun in another browser, this page was loaded again, or another sign-in was begun in this browser since. Nothing was signed in. Finish one sign-in before you begin the next, in the browser where you began.',
   ],
   cross_site: [
     403,

@@ -76,6 +76,17 @@ test('RFC 8252 a program of the same machine: one page, and the code goes to loo
   }
 })
 
+test('issue 47 a page of a sign-in says so if another one was begun in the same browser since', async () => {
+  const { ask, poll, toApproval } = await startSignIn()
+  const browser = new TestBrowser()
+  const [first, second] = [await ask(), await ask()]
+  const early = await toApproval(browser, first.userCode)
+  const late = await toApproval(browser, second.userCode)
+  assert.match((await browser.press(early, 'approve')).text, /another sign-in was begun in this browser since/)
+  assert.match((await browser.press(late, 'approve')).text, /You are signed in/)
+  assert.deepEqual([await poll(first), await poll(second)], ['authorization_pending', 'issued'])
+})
+
 test('RFC 8628 3.3 Deny reaches the program, before and after signing in', async () => {
   const { ask, page, poll, toApproval, authorize } = await startSignIn()
   const browser = new TestBrowser()
