@@ -172,8 +172,8 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
     },
     /** Whether the upstream's traffic allows another retry (ruling U1). */
     mayRetry: (target: Target): boolean => placesByTarget.get(target)!.budget.left > 0,
-    /** The number of accounts of the model that are enabled, have a key and serve the customer. */
-    sizeOf: (model: Model, customer?: Customer): number => servedBy(placesOf(model), customer).filter(isOn).length,
+    /** The number of accounts of the model that are enabled and serve the customer, whether they have a key or not. */
+    sizeOf: (model: Model, customer?: Customer): number => servedBy(placesOf(model), customer).filter(isInUse).length,
     outlook: (model: Model, customer?: Customer): Outlook => outlookOf(servedBy(placesOf(model), customer)),
     /** The number of cooldowns that this process started, by upstream and then by cause. */
     cooldowns: memory.cooldowns,
@@ -436,9 +436,15 @@ function chooseOnly(place: RankedTarget, { tried }: Search): ChosenTarget | unde
   return { target, why: 'only', isHome: true }
 }
 
-/** Whether the place has a key, and neither the configuration nor an operator has disabled it. */
-function isOn({ isEnabled, target: { key }, health }: RankedTarget): boolean {
-  return isEnabled && (key === undefined || key.value !== undefined) && health.state !== 'disabled'
+/** Whether neither the configuration nor an operator has disabled the place. */
+function isInUse({ isEnabled, health }: RankedTarget): boolean {
+  return isEnabled && health.state !== 'disabled'
+}
+
+/** Whether the place is in use and has a key. */
+function isOn(place: RankedTarget): boolean {
+  const { key } = place.target
+  return isInUse(place) && (key === undefined || key.value !== undefined)
 }
 
 /** Whether the account is enabled, has a known key, and is neither cooling nor on trial. */
