@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { spellZone } from '../accounts/calendar.ts'
 import { usualEvents } from '../accounts/warnings.ts'
@@ -97,7 +97,7 @@ export function reloadConfig(
   env: NodeJS.ProcessEnv = process.env,
   cwd = process.cwd(),
 ): Config {
-  const source = file === undefined ? findSource(options, env, cwd) : readFile(file)
+  const source = file === undefined ? findSource(options, env, cwd) : readFile(file, true)
   if (file === undefined && source?.file !== undefined) {
     const message = `${source.file} was not there when the server started: restart it, and that file is read`
     throw new ConfigError([{ path: '', message }])
@@ -324,8 +324,13 @@ function findSource(options: ConfigOptions, env: NodeJS.ProcessEnv, cwd: string)
   return existsSync(usual) ? readFile(usual) : undefined
 }
 
-function readFile(file: string): ConfigSource {
+/** @param isAgain whether a server reads it again. Reading a pipe would stop the server until somebody writes into it. */
+function readFile(file: string, isAgain = false): ConfigSource {
   try {
+    if (isAgain && statSync(file).isFIFO())
+      throw new ConfigError([
+        { path: '', message: `${file} is a pipe, which only the start reads: restart the server, or name a file` },
+      ])
     const bytes = readFileSync(file)
     // A file with zero bytes may be UTF-16, which `readDocument` reports.
     if (!isUtf8(bytes) && !bytes.includes(0))

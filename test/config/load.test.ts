@@ -1,5 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of the configuration look like placeholders
 import assert from 'node:assert'
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
@@ -165,6 +166,16 @@ test('X4 a flag overrides the environment, which overrides the file', () => {
   assert.deepStrictEqual(both.adminListen, { host: '::1', port: 12 })
   assert.strictEqual(both.store.shown, join(folder, 'from-file.db'))
   assert.strictEqual(loadConfig({}, { ...variables, TRIWIRE_LISTEN: '' }, folder).listen.port, 1)
+})
+
+test('X10 a reload does not read a pipe, which would stop the server until somebody writes into it', () => {
+  const file = join(folder, 'pipe')
+  execFileSync('mkfifo', [file])
+  assert.throws(
+    () => reloadConfig({ ...loadConfig({}, {}, folder), file }, {}, {}, folder),
+    (error: ConfigError) =>
+      error.message === `${file} is a pipe, which only the start reads: restart the server, or name a file`,
+  )
 })
 
 test('X13 the text of the file may come from a variable, with references and line numbers of its mistakes', () => {
