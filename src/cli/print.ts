@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
@@ -117,6 +118,18 @@ export function clearProgress(): void {
 
 function isWatched(): boolean {
   return process.stderr.isTTY && !process.argv.includes('--json')
+}
+
+/**
+ * Reads a file as text, without a byte order mark, which programs of Windows write.
+ * @param cure see `unreadable` @throws Error with a message for people
+ */
+export function readText(file: string, cure: string): string {
+  try {
+    return readFileSync(file, 'utf8').replace(/^\ufeff/, '')
+  } catch (error) {
+    throw unreadable(file, error, cure)
+  }
 }
 
 /**

@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { ExportProvider, ExportRow } from '../accounts/reconcile/exports.ts'
-import { formatRows, formatTable, print, unreadable } from './print.ts'
+import { formatRows, formatTable, print, readText } from './print.ts'
 import { withStore } from './store.ts'
 
 type ReconcileFlags = {
@@ -55,7 +54,7 @@ async function compare(command: Command, file: string, flags: ReconcileFlags): P
   const { provider, upstream, owner, model = [], log = [] } = flags
   const { exportFormats, isRefund } = await import('../accounts/reconcile/exports.ts')
   const { coverSpan, differenceClasses, reconcile } = await import('../accounts/reconcile/reconcile.ts')
-  const rows = exportFormats[provider].read(readText(file))
+  const rows = exportFormats[provider].read(readText(file, 'name the file of the export'))
   if (rows.every((row) => isRefund(row) || row.isCharge)) throw new Error(`${file} has no row of usage`)
   const { fromMs, untilMs } = coverSpan(rows)
   const span = { sinceMs: fromMs - readMs.before, untilMs: untilMs + readMs.after }
@@ -103,17 +102,9 @@ function readPair(text: string, before: [string, string][]): [string, string][] 
   return [...before, [theirs, ours]]
 }
 
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    throw unreadable(file, error, 'name the file of the export')
-  }
-}
-
 function readAttempts(files: readonly string[]): Map<string, number> {
   const attempts = new Map<string, number>()
-  for (const line of files.flatMap((file) => readText(file).split('\n'))) {
+  for (const line of files.flatMap((file) => readText(file, 'name files of the log with --log').split('\n'))) {
     const [, id] = /"id":"(req_\w+)"/.exec(line) ?? []
     const [, count] = /"attempts":(\d+)/.exec(line) ?? []
     if (id && Number(count) > 1) attempts.set(id, Number(count) - 1)

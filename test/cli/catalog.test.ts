@@ -286,7 +286,8 @@ test('catalog import leaves chains as they are, whose names the price file may h
   const cwd = testFolder('cli')
   const chained = file.replace('upstreams:', '    - { id: new-1, chain: [haiku, plain] }\nupstreams:')
   writeFileSync(join(cwd, 'triwire.yaml'), chained)
-  writeFileSync(join(cwd, 'prices.json'), JSON.stringify(priceFile))
+  // Programs of Windows put a byte order mark before a text.
+  writeFileSync(join(cwd, 'prices.json'), `\ufeff${JSON.stringify(priceFile)}`)
   const all = await run(['catalog', 'import', 'prices.json', '--dry-run', '--json'], { cwd })
   assert.deepEqual([all.json.updated, all.json.left], [['haiku'], []])
   const named = await run(['catalog', 'import', 'prices.json', 'new-1', '--dry-run', '--json'], { cwd })

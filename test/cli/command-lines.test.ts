@@ -331,7 +331,7 @@ const refused: Row[] = [
   [
     'catalog import gone.json',
     1,
-    /^triwire: Cannot read gone\.json \(ENOENT\): name LiteLLM's or models\.dev's price file\n$/,
+    /^triwire: cannot read gone\.json \(ENOENT\): name LiteLLM's or models\.dev's price file\n$/,
   ],
   ['catalog import notes.txt', 1, /^triwire: notes\.txt is not JSON: name LiteLLM's or models\.dev's price file\n$/],
   ['catalog import x.json --wire soap', 2, /Allowed choices are messages, chat, responses\./],

@@ -58,6 +58,9 @@ test('issue 46 catalog update writes a data file beside the configuration, which
       },
     ),
   )
+  // Programs of Windows put a byte order mark before a text.
+  const text = readFileSync(join(cwd, file), 'utf8')
+  writeFileSync(join(cwd, file), `\ufeff${text}`)
   const dry = await runWarm(['catalog', 'update', '--from', file, '--dry-run', '--json'], { cwd })
   const told = dry.json as unknown as {
     written: boolean
@@ -76,10 +79,7 @@ test('issue 46 catalog update writes a data file beside the configuration, which
   assert.match(unasked.stderr, /was left as it is: run with --yes to write it/)
   const done = await run(['catalog', 'update', '--from', file, '--yes'], { cwd })
   assert.equal(done.code, 0, done.stderr)
-  assert.deepEqual(
-    JSON.parse(readFileSync(join(cwd, 'triwire.presets.json'), 'utf8')),
-    JSON.parse(readFileSync(join(cwd, file), 'utf8')),
-  )
+  assert.deepEqual(JSON.parse(readFileSync(join(cwd, 'triwire.presets.json'), 'utf8')), JSON.parse(text))
   assert.equal((await runWarm(['catalog', 'add', 'deepseek', '--yes'], { cwd })).code, 0)
   assert.equal(parse(readFileSync(join(cwd, 'triwire.yaml'), 'utf8')).catalog.models[0].prices.input, '7')
   assert.match(

@@ -32,7 +32,8 @@ test('issue 46.9 reconcile compares a file with the ledger, fails on unexplained
     }
     const startS = Date.parse('2026-11-19T00:00:00Z') / 1_000
     const bucket = { start_time: startS, end_time: startS + 86_400, results: [row] }
-    writeFileSync(file, JSON.stringify({ data: [bucket] }))
+    // Programs of Windows put a byte order mark before a text.
+    writeFileSync(file, `\ufeff${JSON.stringify({ data: [bucket] })}`)
     return runWarm(['reconcile', file, '--provider', 'openai', '--store', path, ...args])
   }
   const right = await compare(0)

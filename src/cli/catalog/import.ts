@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import type { Command } from 'commander'
 import { asObject } from '../../bytes/json.ts'
@@ -6,7 +5,7 @@ import { type Preset, type PriceTexts, presets } from '../../catalog/presets.ts'
 import type { ModelWire } from '../../catalog/wire-names.ts'
 import { type CatalogChange, type CatalogEntry, listEntries } from '../../config/catalog-edit.ts'
 import { configFile } from '../../config/load.ts'
-import { fillSteps, type ListedModel, readPriceFile } from './price-files.ts'
+import { fillSteps, type ListedModel, readListed } from './price-files.ts'
 import { type Proposal, type ProposeOptions, propose, readSource, today } from './propose.ts'
 
 type ImportOptions = ProposeOptions & { upstream?: string; wire?: ModelWire; profile?: string }
@@ -21,11 +20,7 @@ export async function importPrices(
   options: ImportOptions,
   command: Command,
 ): Promise<void> {
-  const listed = readPriceFile(readJson(priceFile))
-  if (!listed)
-    throw new Error(
-      `${priceFile} is neither LiteLLM's price file (model_prices_and_context_window.json) nor models.dev's (api.json)`,
-    )
+  const listed = readListed(priceFile)
   const file = configFile(command.optsWithGlobals())
   const source = readSource(file)
   const known = listEntries(source).map((entry, place) => ({ entry, place }))
@@ -208,20 +203,4 @@ function profileOf(preset: Preset, reasons: boolean, samples: boolean): string {
 function upstreamOf({ upstream }: Record<string, unknown>): string | undefined {
   const first = Array.isArray(upstream) ? upstream[0] : upstream
   return typeof first === 'string' ? first : (first as { name?: string } | undefined)?.name
-}
-
-const wanted = "name LiteLLM's or models.dev's price file"
-
-function readJson(file: string): unknown {
-  let text: string
-  try {
-    text = readFileSync(file, 'utf8')
-  } catch (error) {
-    throw new Error(`Cannot read ${file} (${(error as NodeJS.ErrnoException).code}): ${wanted}`)
-  }
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new Error(`${file} is not JSON: ${wanted}`)
-  }
 }

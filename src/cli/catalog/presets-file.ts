@@ -84,7 +84,7 @@ export function readPresetsFile(path: string): PresetsFile {
     return one
   }
   try {
-    value = JSON.parse(readFileSync(path, 'utf8'), look)
+    value = JSON.parse(readFileSync(path, 'utf8').replace(/^\ufeff/, ''), look)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     throw new Error(code ? `Cannot read ${path} (${code})` : `${path} is not JSON: name a data file of presets`)

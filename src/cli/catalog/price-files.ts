@@ -1,5 +1,6 @@
 import { asObject } from '../../bytes/json.ts'
 import type { PriceTexts, RateTexts, StepTexts } from '../../catalog/presets.ts'
+import { readText } from '../print.ts'
 import { readFastMode, readServices } from './file-services.ts'
 
 /** The figures of one model in a published price file, with the units and names of the configuration. */
@@ -18,6 +19,23 @@ export type ListedModel = {
   gaps: readonly string[]
   /** Names of those prices in the file that our configuration cannot express. */
   leftOut: readonly string[]
+}
+
+/** Reads a price file. @throws Error with a message for people */
+export function readListed(file: string): ListedModel[] {
+  const cure = "name LiteLLM's or models.dev's price file"
+  const text = readText(file, cure)
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new Error(`${file} is not JSON: ${cure}`)
+  }
+  const listed = readPriceFile(value)
+  if (listed) return listed
+  throw new Error(
+    `${file} is neither LiteLLM's price file (model_prices_and_context_window.json) nor models.dev's (api.json)`,
+  )
 }
 
 /**

@@ -69,7 +69,7 @@ export function isTrue(value: unknown): boolean {
 }
 
 function valuesOf(text: string): unknown[] {
-  const bare = text.replace(/^\ufeff/, '').trim()
+  const bare = text.trim()
   if (!/^[[{]/.test(bare)) return rowsOfCsv(bare)
   try {
     return [JSON.parse(bare)]

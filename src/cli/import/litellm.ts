@@ -2,13 +2,14 @@ import { dirname, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { parse } from 'yaml'
 import { asObject } from '../../bytes/json.ts'
-import { type ListedModel, readPriceFile } from '../catalog/price-files.ts'
+import { readListed } from '../catalog/price-files.ts'
 import { today } from '../catalog/propose.ts'
+import { readText } from '../print.ts'
 import { listText } from './import-report.ts'
 import { convertLitellm } from './litellm-config.ts'
 import { readLitellmDump } from './litellm-dump.ts'
 import { type KeysPlan, planLitellmKeys } from './litellm-keys.ts'
-import { endOf, readText, refuseToReplace, type WriteOptions, writeImport } from './write-import.ts'
+import { endOf, refuseToReplace, type WriteOptions, writeImport } from './write-import.ts'
 
 export type PricingOptions = { prices?: string; unpricedFree?: true }
 
@@ -46,17 +47,8 @@ export async function importLitellm(file: string, options: ImportLitellmOptions,
 
 /** Reads the named price file of LiteLLM or models.dev, if there is one. @throws Error with a message for people */
 export function pricingOf({ prices, unpricedFree }: PricingOptions): Parameters<typeof convertLitellm>[1] {
-  const listed = readListed(prices)
+  const listed = prices === undefined ? undefined : readListed(prices)
   return { today: today(), ...(listed && { listed }), isUnpricedFree: unpricedFree === true }
-}
-
-function readListed(prices: string | undefined): ListedModel[] | undefined {
-  if (prices === undefined) return undefined
-  const listed = readPriceFile(readJson(prices))
-  if (listed) return listed
-  throw new Error(
-    `${prices} is neither LiteLLM's price file (model_prices_and_context_window.json) nor models.dev's (api.json)`,
-  )
 }
 
 function planKeys(
@@ -115,13 +107,4 @@ function withIncluded(file: string, value: unknown, seen = new Set([resolve(file
     }
   }
   return whole
-}
-
-function readJson(file: string): unknown {
-  try {
-    return JSON.parse(readText(file, "name LiteLLM's or models.dev's price file"))
-  } catch (error) {
-    if (error instanceof SyntaxError) throw new Error(`${file} is not JSON: name LiteLLM's or models.dev's price file`)
-    throw error
-  }
 }

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { asObject } from '../../bytes/json.ts'
-import { readText } from './write-import.ts'
+import { readText } from '../print.ts'
 
 export type OneApiRow = Readonly<Record<string, unknown>>
 

@@ -9,7 +9,7 @@ import { asObject } from '../../bytes/json.ts'
 import { findProblems } from '../../config/load.ts'
 import { writeWhole } from '../../host/whole-file.ts'
 import { end, endsAt } from '../../operations/fields.ts'
-import { isJson, print, unreadable } from '../print.ts'
+import { isJson, print } from '../print.ts'
 import { findStore, withStore } from '../store.ts'
 import { type ImportedSetting, listText } from './import-report.ts'
 import type { KeysPlan } from './litellm-keys.ts'
@@ -32,15 +32,6 @@ type MadeImport = {
 export function refuseToReplace({ output, force }: WriteOptions): void {
   if (output !== undefined && !force && existsSync(output))
     throw new Error(`${output} is there already: name another file, or add --force to replace it`)
-}
-
-/** Reads a file as text. @throws Error with a message for people */
-export function readText(file: string, cure: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    throw unreadable(file, error, cure)
-  }
 }
 
 /**
