@@ -128,7 +128,7 @@ export const profileKeys = z.strictObject({
   string_only: flag.describe(
     'chat: whether the upstream accepts only strings as `content`. If so, text parts are joined.',
   ),
-  // `auto`: for conversations that are likely to continue (ruling T5).
+  // `auto` sets marks in conversations that are likely to continue (ruling T5).
   auto_cache: oneOf(['off', 'on_key', 'auto', 'always']).describe(
     'messages: the requests in which the gateway sets cache marks. `on_key`: those with a conversation key. `auto`: those with a key, tools or an earlier answer.',
   ),

@@ -272,8 +272,8 @@ const [searchedFromMs, searchedDays] = [Date.UTC(2026, 0, 1), 731]
  */
 function overlaps(one: Band, other: Band, a: BandEntry, b: BandEntry, calendars: Calendars): boolean {
   const isOneZone = isSameZone(zoneOf(a, calendars), zoneOf(b, calendars))
-  // Days off are ignored, because a calendar lists them only up to some day. After that day, its bands apply on all
-  // days.
+  // Days off are ignored, because a calendar lists them only up to some day. After that day, bands apply on all days,
+  // and could overlap.
   const [first, second] = [one, other].map(
     (band): Band => ({ ...band, daysOff: new Set(), ...(isOneZone && { offsetAt: () => 0 }) }),
   ) as [Band, Band]

@@ -34,7 +34,7 @@ export async function prepareStoreOf(
   const { settleDeadlineMs } = config.timeouts
   mkdirSync(stateDir, { recursive: true, mode: 0o700 })
   const isFile = place.engine === 'sqlite'
-  // The demo account is made before a file is opened, so that the server knows it from the start.
+  // If the store is a file, the demo account is made before the server opens it, and so is known from the start.
   const demo = isBuiltIn && isFile ? await createDemo(place) : undefined
   const openStore = await prepareServerStore(place)
   return async () => {
