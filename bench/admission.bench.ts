@@ -1,7 +1,7 @@
 /*
- * Measures the cost of an admission by PostgreSQL, by the number of accounts in one call: the CPU of the server's
- * processes, and of this process with a desk. A request is a question with a place and a hold; its release goes with
- * the next question.
+ * Measures what an admission in PostgreSQL costs, by the number of accounts in one call: the CPU of the server's
+ * processes, and of this process, which asks as a replica does. A request asks for a hold and counts in its account's
+ * rate limit. Its release goes with the next call.
  *
  *     node bin/node.mjs bench/admission.bench.ts [calls]
  */
@@ -39,12 +39,11 @@ for (const replica of replicas) await replica.stop()
 await store.operator.close()
 cluster.remove()
 
-/** Uses the lanes of one replica in turn. The other replica holds something of every account, so that there are shares to read. */
+/** Sends requests through one replica. The other one holds credit of each account before, so that calls read shares. */
 async function run(accounts: number, count: number) {
   let next = 0
   const take = (replica: (typeof replicas)[number]) => {
     const asked: Promise<unknown>[] = []
-    // A call belongs to one lane: even numbers to the first, odd ones to the second.
     for (let n = 0; n < accounts; n++) {
       next = (next + 2) % accountsMax
       const id = `acct_${String(next + 1).padStart(16, '0')}`

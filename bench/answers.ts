@@ -1,7 +1,7 @@
 import type { ClientWire } from '../src/catalog/wire-names.ts'
 import { wires } from '../src/wires/wires.ts'
 
-/** The answers of the benchmark's upstream, by the first part of the path, or of the name of a model. */
+/** The answers of the benchmark's upstream. A path or a model's name begins with the name of its answer. */
 export const answerNames = [
   ...(['short', 'long', 'stream-1', 'stream-8', 'stream-short', 'stream-slow', 'mixed'] as const),
   ...(['stream-1-openai', 'stream-1-xai', 'stream-1-gemini'] as const),
@@ -11,20 +11,20 @@ export type AnswerName = (typeof answerNames)[number]
 
 /**
  * A mark that is in each word of an answer, and nowhere else in the traffic: a client that counts it has read the answer.
- * No id has a `~`: with `-zq`, each `chatcmpl-zq…`, one in 3,844, made an answer look wrong.
+ * No id has a `~`. A mark `-zq` was also in ids such as `chatcmpl-zq…`, one in 3,844, so good answers looked wrong.
  */
 export const mark = '~zq'
 
 /** Deltas of a stream, with one word in each; the events that begin and end it are extra. */
 export const eventsPerStream = 200
 
-/** Words of an answer, and the output tokens that its model reports. */
+/** The words of answers, and the output tokens that the model reports, if they are not those of most streams. */
 const others: Partial<Record<AnswerName, { words: number; tokens: number }>> = {
   short: { words: 10, tokens: 25 },
   long: { words: 160, tokens: 400 },
   // The short answer, for a peer that always asks its model for a stream.
   'stream-short': { words: 10, tokens: 25 },
-  // A stream for the requests that ask for one, with an event for each token, and else one body.
+  // Requests that ask for a stream get one, with an event for each token. All others get one body.
   mixed: { words: 64, tokens: 64 },
 }
 
@@ -36,11 +36,11 @@ function sizeOf(answer: AnswerName): Size {
 type Pace = { events: number; ms: number }
 
 /**
- * The pace is slow enough that no server under test joins pieces, and that a hundred streams bring less than a gateway lets through
- * (B10). Streams without one are sent in one piece.
+ * Returns the pace of an answer. It is slow enough that no server under test joins pieces, and that a hundred streams
+ * stay below the gateway's limits (B10). Without a pace, all words are sent in one piece.
  */
 function paceOf(answer: AnswerName): Pace | undefined {
-  // A stream that is alive and has little to say.
+  // A stream that stays open and sends little.
   if (answer === 'stream-slow') return { events: 1, ms: 2_000 }
   if (answer === 'mixed') return { events: 1, ms: 5 }
   if (answer.startsWith('stream-1')) return { events: 1, ms: 10 }
@@ -77,7 +77,7 @@ export function hasStreams(answer: AnswerName): boolean {
   return isStream(answer) || answer === 'mixed'
 }
 
-/** The first piece is sent at once, the others at intervals of so many ms. */
+/** The first piece is sent at once, the others at intervals of `paceMs`. */
 export type PreparedAnswer = { pieces: Buffer[]; paceMs: number }
 
 /** The prepared answers, by the path of the request. */

@@ -1,6 +1,6 @@
 /*
- * The baseline: `node:http` as the server, undici's `dispatch` as the client, and nothing between them. The gateway
- * could save this cost only with a server or a client of its own. Run with the upstream's origin; prints its port.
+ * The baseline: `node:http` as the server, undici's `dispatch` as the client, and nothing between them. Its argument is
+ * the upstream's origin. It prints its port.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

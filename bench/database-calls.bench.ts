@@ -1,6 +1,6 @@
 /*
  * Measures PostgreSQL's CPU for each debit, by the number of debits in one call, on one connection: the table of
- * docs/scaling.md. Its line of admissions is from admission.bench.ts. The CPU is that of all processes of the server.
+ * docs/scaling.md. The table's row of admissions is from admission.bench.ts. The CPU is that of all server processes.
  * Sizes take turns, and the median of the fastest quarter of all turns counts, because other programs can only slow a
  * turn down.
  *

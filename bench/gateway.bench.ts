@@ -1,5 +1,6 @@
 /*
- * What the gateway costs: CPU per request and per streamed event, beside a bare pipe and nginx in the same run. How: bench/README.md.
+ * Measures what the gateway costs: CPU per request and per streamed event, beside a bare pipe and nginx in the same
+ * run. bench/README.md explains the method.
  */
 
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -12,10 +13,10 @@ import { workloads } from './workloads.ts'
 
 const usage = `npm run bench -- [options]
 
-  --quick           three rounds instead of five, and no times
-  --only TEXT       the rows that have this in their name, like 'messages → chat'
-  --compare REF     measures the gateway of another commit or checkout in the same run: the way to see what a change brings
-  --write           puts the page into bench/results`
+  --quick           three rounds instead of five, and no latencies
+  --only TEXT       only the rows whose names contain TEXT, such as 'messages → chat'
+  --compare REF     also measures the gateway of another commit or checkout, which shows the effect of a change
+  --write           writes the page into bench/results`
 
 const options = readOptions(usage, {
   quick: { type: 'boolean', default: false },

@@ -1,11 +1,12 @@
 /*
- * Measures what a request of 1 KB costs by what the gateway has: accounts, models, streams that are open, entries of its ledger.
- * Each size is a gateway of its own; they take turns in one run. Stores are filled by SQL.
+ * Measures what a request of 1 KB costs as numbers grow: of accounts, models, open streams, and entries of the ledger.
+ * Each size has its own gateway, and these take turns in one run. Only the sizes of open streams share one. SQL fills
+ * the stores.
  *
  *     node bin/node.mjs bench/growth.bench.ts [--axis <part of a name>] [--full] [--rounds 3] [--requests 10000] [--write]
  *
- * `--full` goes to a million accounts, 8,000 streams and ten million entries, which takes 10 GB in the temporary folder and half an
- * hour. `--write` puts the page and its plots into bench/results.
+ * `--full` goes to a million accounts, 8,000 streams and ten million entries, which takes 10 GB in the temporary folder
+ * and half an hour. `--write` writes the page and its plots into bench/results.
  */
 import { writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
@@ -24,11 +25,11 @@ import { type Workload, workloads } from './workloads.ts'
 
 const usage = `node bin/node.mjs bench/growth.bench.ts [options]
 
-  --axis TEXT     the axes that have this in their name: accounts, models, streams, entries
-  --full          up to the largest sizes
-  --rounds N      how often each size has its turn (3)
-  --requests N    of one measurement (10000)
-  --write         puts the page into bench/results`
+  --axis TEXT     only the axes whose names contain TEXT: accounts, models, streams, entries
+  --full          also the largest sizes
+  --rounds N      the number of measurements of each size (3)
+  --requests N    the requests of one measurement (10000)
+  --write         writes the page into bench/results`
 
 const options = readOptions(usage, {
   axis: { type: 'string', default: '' },
@@ -43,7 +44,7 @@ const workload: Workload = { ...workloads.find(({ name }) => name === '1 KB, cha
 type Axis = {
   name: string
   sizes: readonly number[]
-  /** Only with `--full`. */
+  /** Further sizes, only with `--full`. */
   more: readonly number[]
   /** How a gateway of this size is set up; without it, one gateway has all sizes, one after the other. */
   variantOf?: (size: number) => Omit<Variant, 'name'>
@@ -57,35 +58,36 @@ const axes: readonly Axis[] = [
     sizes: [1_000, 10_000, 100_000],
     more: [1_000_000],
     variantOf: (size) => ({ fill: fillWith(addAccounts, size) }),
-    why: `Flat to 100,000; a million cost a request some 5 to 8 % more. It finds its account and key in maps, which then no longer fit any cache of the
-processor, and full collections of the heap go through all of them. What grows is memory: some 1.5 KB for an account with a
-key. A commit changes one page of the accounts for each account that pays, however many there are.`,
+    why: `The cost is flat to 100,000 accounts. With a million, a request costs some 5 to 8 % more: it finds its account and key in maps,
+which then no longer fit any cache of the processor, and full collections of the heap go through all of them. Memory grows by some
+1.5 KB for each account with a key. However many accounts there are, a commit changes one page of them for each account that pays.`,
   },
   {
     name: 'models',
     sizes: [10, 100, 500, 2_000],
     more: [],
     variantOf: (size) => ({ models: size }),
-    why: `Flat. A model is found by its name in a map, and its profile is resolved when the configuration is read. What grows is memory, some 15 KB a
-model.`,
+    why: `The cost is flat. A model is found by its name in a map, and its profile is resolved when the configuration is read. Memory grows by
+some 15 KB a model.`,
   },
   {
     name: 'open streams',
     sizes: [100, 1_000, 4_000],
     more: [8_000],
-    why: `It falls by a tenth. Each stream has a word every two seconds, whose cost is measured without requests and taken away. A request does
-not look at streams; the ticker asks each of them for its deadlines four times a second, which is a part of the stream's own cost. With
-many of them the loop is never idle, so more requests share a wake-up and a commit. A stream takes some 22 KB.`,
+    why: `The cost falls by a tenth. Each stream sends a word every two seconds. The cost of the streams is measured without requests, and
+subtracted. A request does not look at streams. The ticker checks the deadlines of each stream four times a second, which is a part of
+the stream's own cost. With many streams the event loop is never idle, so more requests share a wake-up and a commit. A stream takes
+some 22 KB.`,
   },
   {
     name: 'entries of the ledger',
     sizes: [10_000, 100_000, 1_000_000],
     more: [10_000_000],
     variantOf: (size) => ({ fill: fillWith(addEntries, size) }),
-    why: `Flat to ten million within what the machine allows. Request ids and times grow at the end of their indexes, so their pages are shared and in
-memory at every size. Each paying account writes to a page of its own in the index by account and number, which is read from the
-file again if SQLite has let go of it. That index gets a level deeper for each factor of a hundred. Reports read folded figures and
-not the entries ([decision 54](../../docs/decisions/0054-reports-of-long-ledgers.md)).`,
+    why: `The cost is flat to ten million entries, as far as this machine can show it. Request ids and times grow at the end of their indexes, so
+their pages are shared and in memory at every size. In the index by account and number, each paying account writes to its own page.
+SQLite reads that page from the file again if it is no longer in its cache. This index gets one level deeper for each factor of a hundred.
+Reports read folded figures and not the entries ([decision 54](../../docs/decisions/0054-reports-of-long-ledgers.md)).`,
   },
 ]
 
@@ -99,7 +101,7 @@ for (const axis of axes.filter(({ name }) => name.includes(options.axis))) {
     console.log(`${axis.name} ${size}: ${allUs.toFixed(1)} µs a request (${mainUs.toFixed(1)}), ${rssMb.toFixed(0)} MB`)
 }
 for (const trouble of troubles) console.log(trouble)
-console.log(`Others used up to ${Math.round(othersMost * 100)} % of the machine.`)
+console.log(`Other programs used up to ${Math.round(othersMost * 100)} % of the machine.`)
 if (options.write) writePage()
 
 async function measureAxis(axis: Axis): Promise<Point[]> {
@@ -128,7 +130,7 @@ async function measureInTurns(bench: Bench, sizes: readonly number[]): Promise<P
   return sizes.map((size, at) => pointOf(size, costs[at]!, servers[at]!))
 }
 
-/** The cost of requests beside open streams: what the streams cost by themselves is measured before and taken away. */
+/** Measures requests beside open streams. The cost of the streams alone is measured before, and subtracted. */
 async function measureStreams(sizes: readonly number[]): Promise<Point[]> {
   const bench = await startBench()
   try {
@@ -158,7 +160,7 @@ async function measureStreams(sizes: readonly number[]): Promise<Point[]> {
   }
 }
 
-/** Opens streams that have a word every two seconds, and waits until all of them are there. */
+/** Opens streams that send a word every two seconds, and waits long enough for all of them to be open. */
 async function openStreams(bench: Bench, server: TestedServer, count: number) {
   const slow: Workload = {
     ...workload,
@@ -213,8 +215,8 @@ function writePage(): void {
   const page = `# What a request costs as a gateway grows
 
 Written by \`bench/growth.bench.ts\` on ${new Date().toISOString().slice(0, 10)}: ${cpus().length} cores (${core?.model.trim()}), Node ${process.versions.node}. µs of CPU of a request of 1 KB (chat, 32
-connections, 500 paying accounts in turn), medians of ${rounds} rounds of ${requests} requests; of each axis all sizes in one run, by turns. Other
-programs used up to ${Math.round(othersMost * 100)} % of the machine${othersMost > 0.1 ? ', so only the ratios within an axis say something' : ''}.
+connections, 500 paying accounts in turn), medians of ${rounds} rounds of ${requests} requests; all sizes of an axis took turns in one run. Other
+programs used up to ${Math.round(othersMost * 100)} % of the machine${othersMost > 0.1 ? ', so only the ratios within an axis are reliable' : ''}.
 
 ![µs a request by size](growth.svg)
 

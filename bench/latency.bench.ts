@@ -20,9 +20,9 @@ import { type Workload, workloads } from './workloads.ts'
 
 const usage = `node bin/node.mjs bench/latency.bench.ts [options]
 
-  --seconds N    how long each time is measured (10)
-  --rounds N     how often each server has its turn (3)
-  --rows TEXT    the rows that have this in their name`
+  --seconds N    the length of one measurement (10)
+  --rounds N     the number of measurements of each server (3)
+  --rows TEXT    only the rows whose names contain TEXT`
 
 const options = readOptions(usage, {
   seconds: { type: 'string', default: '10' },
@@ -32,7 +32,7 @@ const options = readOptions(usage, {
 const shares = [0.1, 0.3, 0.6]
 /** With fewer times than this, the slowest thousandth means nothing. */
 const timesMin = 2_000
-/** Of Linux, in memory. */
+/** A folder of Linux whose files are in memory. */
 const memory = '/dev/shm'
 
 const noCollector = ['--min-semi-space-size=1024', '--max-semi-space-size=1024']
@@ -44,7 +44,10 @@ const variants = [
 const pairs = ['chat', 'messages → chat'].map((pair) => rowOf(`1 KB, ${pair}, 32 conn.`))
 const rows = [...pairs, ...pairs.map(streamsOf)].filter(({ name }) => name.includes(options.rows))
 
-/** Medians of the rounds, in ms. @property waitedUs for a processor, a request, of the thread that serves */
+/**
+ * Medians of the rounds, in ms.
+ * @property waitedUs how long the serving thread waited for a processor, in µs a request
+ */
 type Times = { p50: number; p99: number; p999: number | undefined; waitedUs: number }
 
 const bench = await startBench({ variants })
@@ -60,7 +63,7 @@ try {
     const { perSecond } = await take(taking, gateway, workload.requests)
     for (const share of shares) await measureShare(taking, servers, share, perSecond)
     const others = Math.max(...taking.others)
-    console.error(`${workload.name}: others used up to ${Math.round(others * 100)} % of the machine.`)
+    console.error(`${workload.name}: other programs used up to ${Math.round(others * 100)} % of the machine.`)
   }
 } finally {
   await bench.close()
@@ -84,7 +87,7 @@ async function measureShare(taking: Taking, servers: readonly TestedServer[], sh
   }
 }
 
-/** The first byte of a stream is what a client waits for; of an answer it is the end. */
+/** Returns the times that clients wait: for the first byte of a stream, or for the end of a JSON answer. */
 function timesOf({ answer }: Workload, told: Told): Omit<Times, 'waitedUs'> {
   const [p50, p99, p999] =
     answer === 'mixed' ? [told.firstP50, told.firstP99, told.firstP999] : [told.p50, told.p99, told.p999]

@@ -1,6 +1,6 @@
 /*
  * Measures the cost of a debit for the serving process, and the time until it is durable. The ledger is opened as a
- * server does, on a store in the temporary folder. First 64 debits are always under way, as on a busy server; then one.
+ * server does, on a store in the temporary folder. First 64 debits always run at once, as on a busy server; then one.
  *
  *     node bin/node.mjs bench/ledger.bench.ts [debits, default 20000]
  */

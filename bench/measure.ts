@@ -13,7 +13,7 @@ export type Figures = {
   perSecond: number
   /** Time to the first byte, at that load. */
   firstMs: number
-  /** Times of answers that are not streams, at 30 % of saturation; of a row with both, to the first byte. */
+  /** Latencies of JSON answers at 30 % of saturation. In a row that has JSON answers and streams: to the first byte. */
   p50Ms: number | undefined
   p99Ms: number | undefined
   rssMb: number
@@ -32,7 +32,9 @@ export type MeasureOptions = {
   latencySeconds: number
   /** Reports in whole sentences what makes the figures doubtful. */
   tell: (trouble: string) => void
-  /** The longest times of a measurement and of the warm-up before it, in seconds; for servers that differ by a hundred times. */
+  /**
+   * The longest times of a measurement and of the warm-up before it, in seconds, for servers of very different speeds.
+   */
   limits?: { take: number; heat: number } | undefined
   /** Called for a server that fails or answers wrongly, which is then left out. Without it, the trouble is reported or ends the run. */
   giveUp?: (server: TestedServer, error: Error) => void

@@ -19,7 +19,7 @@ export function measureCost(run: () => number): Cost {
   for (let us = take(1); us < roundMs * 1_000; us = take(times))
     times = Math.ceil(times * Math.max(1.2, (roundMs * 1_000) / us))
   const costs = Array.from({ length: rounds }, () => take(times) / times).sort((a, b) => a - b)
-  if (Number.isNaN(sum)) throw new Error('what was measured gives no number')
+  if (Number.isNaN(sum)) throw new Error('the measured function returned no number')
   return { bestUs: costs[0]!, middleUs: costs[rounds / 2]! }
 }
 
@@ -28,5 +28,5 @@ export function formatCost(name: string, { bestUs, middleUs }: Cost, parts?: { c
   const figure = (us: number) => us.toFixed(us < 10 ? 2 : 1).padStart(9)
   const eachNs = (bestUs * 1_000) / (parts?.count ?? 1)
   const each = parts && `  ${eachNs.toFixed(eachNs < 10 ? 2 : 0)} ns/${parts.unit}`
-  return `${name.padEnd(52)}${figure(bestUs)} µs${figure(middleUs)} in the middle${each ?? ''}`
+  return `${name.padEnd(52)}${figure(bestUs)} µs${figure(middleUs)} median${each ?? ''}`
 }

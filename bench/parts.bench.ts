@@ -70,7 +70,7 @@ const context = {
 const refusals = {
   'a field': "messages.3.content.0.text: Input should be a valid string, got list. Please check 'upstream-model-2026'.",
   'an over-long prompt': 'prompt is too long: 212345 tokens > 200000 maximum',
-  'what tells who hosts it':
+  'a text that reveals the host':
     'Deployment gpt-4o-eu-west (org-Ab12Cd34Ef56) on 10.2.3.4:8080 failed: contact support@vendor.example',
 }
 for (const [what, text] of Object.entries(refusals))
@@ -93,8 +93,8 @@ const agentBody = Buffer.from(
   }),
 )
 const likeness = { count: agentBody.length, unit: 'byte' }
-show(`names of a request of ${Math.round(agentBody.length / 1_000)} KB that names no conversation`, readNames, likeness)
-show('reading its members alone, as a named one does', () => new ClientBody(agentBody).member('tools')!.end, likeness)
+show(`keys for a request of ${Math.round(agentBody.length / 1_000)} KB without a conversation key`, readNames, likeness)
+show('its members alone, as for a request with a key', () => new ClientBody(agentBody).member('tools')!.end, likeness)
 
 function readNames(): number {
   const digest = createHash('sha256').update('secret of the gateway and its account')

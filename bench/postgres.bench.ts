@@ -81,7 +81,9 @@ function at(sorted: readonly number[], percent: number): number {
   return Math.round((sorted[Math.floor((sorted.length * percent) / 100)] ?? 0) * 10) / 10
 }
 
-/** The CPU of all its processes over a time, in µs; sessions that end meanwhile are missed. */
+/**
+ * Returns the CPU of all processes of PostgreSQL over a time, in µs. Sessions that end during this time do not count.
+ */
 async function postgresUs(pids: () => number[], ms: number): Promise<number> {
   const before = sumOf(pids())
   await new Promise((resolve) => setTimeout(resolve, ms))

@@ -38,10 +38,10 @@ export function formatPage(rows: readonly Row[], rounds: number, remarks: readon
   return `# What the gateway costs
 
 Written by \`npm run bench\`: ${cpus().length} cores (${core?.model.trim()}), Linux ${release()}, Node ${process.versions.node}.
-µs of CPU (user and system, all threads) for a request, of streams for an event; medians of ${rounds} rounds in which the servers
-took turns, all of them hot. Behind them bare pipe | gateway: requests a second at saturation, ms to the first byte there,
-p50 and p99 in ms at 30 % of saturation, MB of RSS behind the row. The figures drift with the machine: the ratios are what
-counts. How it is measured: [README.md](../README.md).
+The first columns have µs of CPU (user and system, all threads) per request, and of streams per event. They are medians of ${rounds}
+rounds, in which the warm servers took turns. The other columns have figures of the bare pipe and of the gateway: requests a
+second and ms to the first byte at saturation, p50 and p99 in ms at 30 % of saturation, and MB of RSS after the row. Figures
+drift with the machine, but ratios do not. [README.md](../README.md) explains the method.
 
 ${formatTable(rows)}
 

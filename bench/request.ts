@@ -16,7 +16,8 @@ function bytesOf({ path, headers, body }: Ask): Buffer {
 export type Ask = { path: string; headers: Record<string, string>; body: Buffer }
 
 /**
- * Our gateway finds the answer by the model, a pipe by the path; each peer was started for one answer.
+ * Builds a request of a row. The model says to our gateway which answer is asked for, and the path says it to a pipe. A
+ * peer was started for one answer.
  * @param at which of the row's bodies
  */
 export function askOf(workload: Workload, server: TestedServer, at = 0): Ask {

@@ -8,44 +8,44 @@ import { answerNames, prepareAnswers, prices } from './answers.ts'
 import { buildTools, type Tools, writeAnswers } from './tools.ts'
 import type { Workload } from './workloads.ts'
 
-/** A server to be measured, a process of its own. */
+/** A server that is measured. It runs in its own process. */
 export type TestedServer = {
-  /** `nginx`, `bare`, `gateway`, `before`, `postgres`, or a peer's. */
+  /** `nginx`, `bare`, `gateway`, `before`, `postgres`, or the name of a variant or a peer. */
   name: string
   port: number
   pid: number
-  /** Of an account with more credit than any run spends; nginx and the bare pipe do not look at it. */
+  /** A key of an account with more credit than any run spends. nginx and the bare pipe ignore it. */
   key: string
-  /** Of the same account, with a budget of its own. */
+  /** A key of the same account with a budget of its own. */
   budgetKey?: string | undefined
-  /** Keys for requests, in turn, instead of the others. */
+  /** Keys that requests use in turn, instead of the two above. */
   keysInTurn?: readonly string[]
-  /** Of a peer, which is asked for another model than ours, with other headers, and may be several processes. */
+  /** For a peer: the model and the headers of its requests. A peer may be several processes. */
   peer?: {
     modelOf: (workload: Workload) => string
     headers: Readonly<Record<string, string>>
-    /** More streams than these at once it does not bring at their pace. */
+    /** The most concurrent streams that it can send at their pace. */
     streamsMax: number
   }
-  /** What the ledger has; undefined where there is none that can be read so. */
+  /** Reads the debits of its ledger; absent without a ledger in SQLite. */
   readBills?: () => Bills
-  /** From its start until it listens. */
+  /** The time from its start until it listens. */
   startedMs?: number
 }
 
-/** The debits of a ledger. */
+/** The number of debits in a ledger, and their sum. */
 export type Bills = { count: number; nanos: bigint }
 
-/** What runs for a benchmark. */
+/** The processes of a benchmark. */
 export type Bench = {
   tools: Tools
-  /** Of the upstream; behind it comes the name of an answer. */
+  /** The origin of the upstream. Paths begin with the name of an answer. */
   origin: string
-  /** Begins a command that puts a server onto its core. */
+  /** The beginning of a command that binds a server to its core. */
   pin: readonly string[]
   servers: TestedServer[]
   upstreamPid: number
-  /** What was not possible here, and how long a start took, in whole sentences. */
+  /** Sentences about what this machine lacks, and about how long servers took to start. */
   notes: string[]
   close(): Promise<void>
 }
@@ -53,22 +53,22 @@ export type Bench = {
 export type BenchOptions = {
   /** Another checkout, or a commit of this one, whose gateway is measured too. */
   compare?: string | undefined
-  /** A URL of PostgreSQL: this checkout's gateway is measured on it too. */
+  /** A URL of PostgreSQL, on which this checkout's gateway is measured too. */
   database?: string
-  /** More gateways of this checkout, set up in other ways. */
+  /** Further gateways of this checkout, with other settings. */
   variants?: readonly Variant[]
 }
 
-/** A gateway that is set up in another way than the others. */
+/** A gateway with other settings than the one named `gateway`. */
 export type Variant = {
   name: string
   /** The folder of its store, such as one in memory. */
   folder?: string
-  /** Flags of its Node. */
+  /** Flags of its Node process. */
   flags?: readonly string[]
-  /** The script that serves, if it is not the program. */
+  /** The script that starts it, instead of bin/triwire.mjs. */
   launcher?: string
-  /** More of its configuration. */
+  /** Further keys of its configuration. */
   config?: Record<string, unknown>
   /** Models in its catalog beside those of the benchmark. */
   models?: number
@@ -77,16 +77,18 @@ export type Variant = {
 }
 
 const here = import.meta.dirname
-/** Read before this process leaves the first core, since a bench may start its servers several times. */
+/**
+ * The number of cores, read before this process leaves the first one: a benchmark may call `startBench` several times.
+ */
 const cores = availableParallelism()
 
-/** Starts the upstream, and in front of it every server; each of those alone on the first core where that can be had. */
+/** Starts the upstream, and the servers in front of it. If possible, only these servers use the first core. */
 export async function startBench({ compare, database, variants = [] }: BenchOptions = {}): Promise<Bench> {
   const folder = mkdtempSync(join(tmpdir(), 'triwire-bench-'))
   const children: ChildProcess[] = []
   const notes: string[] = []
   const elsewhere: string[] = []
-  // A run that breaks off leaves no server and no store.
+  // An interrupted run must leave no server and no store.
   process.once('exit', () => {
     for (const child of children) child.kill('SIGKILL')
     clear()
@@ -178,12 +180,13 @@ export async function startBench({ compare, database, variants = [] }: BenchOpti
   }
 }
 
-/** How a commit's packages are installed in its folder. */
+/** Installs the packages of a commit in its folder. */
 export type InstallPackages = (place: string) => void
 
 /**
- * Unpacks a commit. It runs with the packages of its own lockfile: those of this checkout if both lockfiles are the same.
- * @param ref a commit, or the folder of another checkout, which is taken as it is
+ * Unpacks a commit. It uses this checkout's packages if both lockfiles are the same; otherwise those of its own
+ * lockfile are installed.
+ * @param ref a commit, or the folder of another checkout, which is used unchanged
  * @returns the folder
  * @throws Error if `ref` is neither, or its packages cannot be installed
  */
@@ -212,7 +215,7 @@ function npmCi(place: string): void {
   if (status !== 0) throw new Error(`npm ci in ${place} ended with ${status}`)
 }
 
-/** As another process sees it; whatever the release, its columns are called so. */
+/** Reads a store from outside of its server. These columns have the same names in all releases. */
 function readBills(store: string): Bills {
   const db = new DatabaseSync(store, { readOnly: true })
   const statement = db.prepare(`SELECT count(*) AS count, sum(amount) AS nanos FROM entries WHERE kind = 'debit'`)
@@ -222,16 +225,21 @@ function readBills(store: string): Bills {
   return { count: Number(count), nanos: (nanos as bigint | null) ?? 0n }
 }
 
-/** Keeps this process and all it starts off the first core. @returns the command that puts a server onto it. */
+/**
+ * Keeps this process and its children off the first core.
+ * @returns the beginning of a command that binds a server to it
+ */
 function pinOthers(notes: string[]): string[] {
   const last = cores - 1
   const pinned = last > 0 && spawnSync('taskset', ['-acp', `1-${last}`, String(process.pid)]).status === 0
   if (pinned) return ['taskset', '-c', '0']
-  notes.push('No core could be set apart (taskset, two cores): servers and load disturb each other.')
+  notes.push('No core could be reserved (this needs taskset and two cores), so servers and load disturb each other.')
   return []
 }
 
-/** With the checkout's own command line: another one may not know the schema of our stores, or no budgets. */
+/**
+ * Creates an account and keys with the checkout's own program, since an older one may not know our schema, or budgets.
+ */
 function createAccount(program: string, store: string): Pick<TestedServer, 'key' | 'budgetKey'> {
   const run = (...args: string[]) => {
     const command = [program, ...args, '--json', '--store', store]
@@ -281,14 +289,14 @@ function writeConfig(
     ...own.more,
   }
   const config = `${place}.yaml`
-  // JSON is YAML.
+  // JSON is valid YAML.
   writeFileSync(config, JSON.stringify(file), { mode: 0o600 })
   return config
 }
 
-/** One worker, kept-alive connections on both sides, streams unbuffered, bodies in memory. */
+/** nginx gets one worker, kept-alive connections on both sides, unbuffered streams, and bodies in memory. */
 function nginxConfig(folder: string, port: number, upstream: number): string {
-  // In a user namespace there is no other user to whom it could give its folders.
+  // nginx gives its folders to this user. In a user namespace there is no other one.
   return `
 user root;
 daemon off;

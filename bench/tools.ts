@@ -67,7 +67,7 @@ export function putLoad(tools: Tools, load: Load): Promise<Told> {
 
 let loads = 0
 
-/** Load that `stop` breaks off; `told` then throws. */
+/** Starts to put load on a server. `stop` ends it early, and `told` then rejects. */
 export function startLoad(
   tools: Tools,
   { port, requests, connections, count, rate = 0, marks }: Load,

@@ -32,8 +32,8 @@ typedef struct {
   int64_t missing;      /* bytes of the body that are still to come, once the head is whole */
   const Answer *answer; /* the one under way, or the next one */
   int matched, isStream; /* characters of `asksStream` seen in a row; whether the body asks for a stream */
-  int next, sent;       /* its next piece, and the bytes of that which are sent */
-  int phase;            /* when its pieces are due */
+  int next, sent;       /* the answer's next piece, and the number of its bytes that are sent */
+  int phase;            /* a piece is due in each ms that has this remainder by the pace */
 } Connection;
 
 static Answer answers[ANSWERS_MAX];

@@ -24,7 +24,7 @@ export type Workload = {
 }
 
 const rowWires = ['chat', 'messages', 'responses'] as const
-/** The wires of a client and of its model, in all ways. */
+/** All pairs of a client's wire and a model's wire. */
 const pairs = rowWires.flatMap((wire) => rowWires.map((modelWire) => [wire, modelWire] as const))
 
 // With larger bodies, fewer requests do as much work.
@@ -33,7 +33,7 @@ const huge = { connections: 4, requests: 300, warmRequests: 900 }
 
 const plain = { hasBudget: false }
 
-/** Of English prose, for the models of today. */
+/** For English prose, with the tokenizers of today's models. */
 const charactersPerToken = 4
 
 const instructions = 'You are a careful engineer.\n- Read before you write.\n- Say "done" when it is done.\n'.repeat(30)

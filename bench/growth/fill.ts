@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { createBooks } from '../../src/accounts/books.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
 
-/** Accounts that ask: enough that two debits of a commit are rarely of one account. */
+/** The number of accounts that send requests. With so many, two debits of a commit are rarely of the same account. */
 const payers = 500
 const credit = 1_000_000_000_000_000n
 
@@ -19,7 +19,9 @@ export async function addPayers(path: string): Promise<string[]> {
   return keys
 }
 
-/** Adds accounts that ask for nothing, with a key each. The ids of payers lie between theirs, as they would in a store that has grown. */
+/**
+ * Adds accounts that send no requests, with a key each. Their ids are random, so the ids of payers lie between them.
+ */
 export function addAccounts(path: string, count: number): void {
   fill(path, (db) => {
     db.exec(
@@ -34,14 +36,17 @@ export function addAccounts(path: string, count: number): void {
   })
 }
 
-/** Adds a number of debits, equally many for each payer, that are folded already. They have no digests, which only `ledger verify` reads. */
+/**
+ * Adds debits, equally many for each payer, that count as folded. Their digests are random, because only `ledger
+ * verify` reads them.
+ */
 export function addEntries(path: string, count: number): void {
   const of = Math.floor(count / payers)
   fill(path, (db) => {
     db.exec(
       `INSERT INTO prices (version, input, cache_read, cache_write, cache_write_1h, output) VALUES ('v0', 0, 0, 0, 0, 0)`,
     )
-    // A debit takes its place in the order of time, so each account has one in turn.
+    // Debits are in the order of time, so the accounts get one each in turn.
     db.exec(
       `CREATE TEMP TABLE payer AS SELECT row_number() OVER (ORDER BY a.id) - 1 AS n, a.id, k.id AS key_id FROM accounts a
          JOIN keys k ON k.account_id = a.id WHERE a.name LIKE 'payer %';
@@ -64,7 +69,7 @@ export function addEntries(path: string, count: number): void {
   })
 }
 
-/** Entries of some hundred days, the last of them in the past. */
+/** The time of the first entry. The others follow every 3 ms, so ten million end long before now. */
 const startMs = Date.now() - 365 * 86_400_000
 
 const numbers = (count: number) =>
@@ -72,7 +77,9 @@ const numbers = (count: number) =>
 
 const randomText = (length: number) => `substr(lower(hex(randomblob(${Math.ceil(length / 2)}))), 1, ${length})`
 
-/** The triggers ask for each entry whether it is there already: without them it takes a third of the time. */
+/**
+ * Fills a store without the triggers of entries, which check each entry for duplicates. This takes a third of the time.
+ */
 function fill(path: string, work: (db: DatabaseSync) => void): void {
   const db = new DatabaseSync(path)
   db.exec('PRAGMA synchronous = OFF; PRAGMA cache_size = -2000000')

@@ -18,7 +18,7 @@ export function drawPanels(panels: readonly Panel[]): string {
     return `<g transform="translate(${x} ${y})">${drawPanel(panel)}</g>`
   })
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" font-family="sans-serif" font-size="12">
-<title>What a request of 1 KB costs, by what the gateway has</title>
+<title>What a request of 1 KB costs as a gateway grows</title>
 <rect width="100%" height="100%" fill="white"/>
 ${drawn.join('\n')}
 </svg>

@@ -15,14 +15,14 @@ import { peers } from './peers.ts'
 const usage = `npm run bench:peers -- [options]
 
   --setup           installs the peers, once
-  --only PEER,…     of ${peers.map(({ name }) => name).join(', ')}
-  --rows TEXT       the rows that have this in their name
-  --seconds N       a measurement takes so long (3)
-  --heat N          what comes before the first of them (20)
-  --rounds N        how often each has its turn (3)
-  --quick           half a second, one, and once
-  --write           puts what a run of all peers and rows finds into docs/benchmarks.md
-  --again           does so with the last such run`
+  --only PEER,…     only some of ${peers.map(({ name }) => name).join(', ')}
+  --rows TEXT       only the rows whose names contain TEXT
+  --seconds N       the length of a measurement (3)
+  --heat N          the longest warm-up before the first measurement, in seconds (20)
+  --rounds N        the number of measurements of each server (3)
+  --quick           half a second, one second of warm-up, one round
+  --write           writes the results of a run of all peers and rows into docs/benchmarks.md
+  --again           writes the results of the last such run, without another one`
 
 const options = readOptions(usage, {
   setup: { type: 'boolean', default: false },
@@ -61,7 +61,7 @@ function runCut(): number {
   const cut = [...spaces, 'sh', '-c', script, ...own]
   const env = { ...process.env, [cutVariable]: '1' }
   const { status, error } = spawnSync('unshare', cut, { stdio: 'inherit', env })
-  if (error) throw new Error(`peers run only where they have a network of their own (unshare): ${error.message}`)
+  if (error) throw new Error(`peers need a network namespace of their own (unshare): ${error.message}`)
   return status ?? 1
 }
 
@@ -85,7 +85,6 @@ function write(told: Run): void {
   const failed = told.rows.filter(({ name }) =>
     told.servers.some(({ isPipe, cells }) => isPipe && typeof cells[name] !== 'object'),
   )
-  if (failed.length > 0)
-    throw new Error(`the page is left as it was: ${failed.map(({ name }) => name).join('; ')} failed`)
+  if (failed.length > 0) throw new Error(`the page is unchanged: ${failed.map(({ name }) => name).join('; ')} failed`)
   writeFileSync(page, putIntoPage(readFileSync(page, 'utf8'), formatRun(told)))
 }
