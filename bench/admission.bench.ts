@@ -8,8 +8,9 @@
 import { readFileSync } from 'node:fs'
 import { openShared, startReplica } from '../test/replicas/cluster.ts'
 import { startPostgres } from '../test/support/postgres.ts'
+import { readNumbers } from './options.ts'
 
-const calls = Number(process.argv[2] ?? 2_000)
+const [calls = 0] = readNumbers('node bin/node.mjs bench/admission.bench.ts [calls]', 2_000)
 const accountsMax = 1_000
 const ticksPerSecond = 100
 

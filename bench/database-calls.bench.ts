@@ -15,8 +15,10 @@ import { postDebits, postFunctions } from '../src/store/postgres/post.ts'
 import { SpendWindows } from '../src/store/postgres/spend-windows.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { billOf } from './bill.ts'
+import { readNumbers } from './options.ts'
 
-const [turns = 16, perTurn = 384] = process.argv.slice(2).map(Number)
+const usage = 'node bin/node.mjs bench/database-calls.bench.ts [turns] [debits in one turn]'
+const [turns = 0, perTurn = 0] = readNumbers(usage, 16, 384)
 const sizes = [1, 2, 4, 8, 16, 64]
 const accountsCount = 400
 

@@ -6,7 +6,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { measure } from './measure.ts'
-import { readOptions } from './options.ts'
+import { readOptions, refuse } from './options.ts'
 import { drawRatios, formatPage, formatTable, type Row } from './report.ts'
 import { startBench } from './servers.ts'
 import { workloads } from './workloads.ts'
@@ -26,7 +26,7 @@ const options = readOptions(usage, {
 })
 const chosen = workloads.filter(({ name }) => name.includes(options.only))
 if (chosen.length === 0)
-  throw new Error(`no row has '${options.only}' in its name: ${workloads.map(({ name }) => name).join('; ')}`)
+  refuse(`no row has '${options.only}' in its name: ${workloads.map(({ name }) => name).join('; ')}`, usage)
 const rounds = options.quick ? 3 : 5
 const latencySeconds = options.quick ? 0 : 5
 

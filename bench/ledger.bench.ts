@@ -11,8 +11,9 @@ import { createBooks } from '../src/accounts/books.ts'
 import { openLedger } from '../src/store/sqlite/ledger-client.ts'
 import { openStore } from '../src/store/sqlite/store.ts'
 import { billOf } from './bill.ts'
+import { readNumbers } from './options.ts'
 
-const debits = Number(process.argv[2] ?? 20_000)
+const [debits = 0] = readNumbers('node bin/node.mjs bench/ledger.bench.ts [debits]', 20_000)
 const dir = mkdtempSync(join(tmpdir(), 'triwire-bench-'))
 const path = join(dir, 'triwire.db')
 const setUp = openStore(path)

@@ -12,8 +12,21 @@ export function readOptions<T extends ParseArgsOptionsConfig>(usage: string, opt
     if (!('help' in values)) return values
     console.log(usage)
   } catch (error) {
-    console.error(`${(error as Error).message}\n\n${usage}`)
-    process.exit(1)
+    refuse((error as Error).message, usage)
   }
   process.exit()
+}
+
+/** Reads whole numbers above zero from the command line. Any other word ends the process, with the usage. */
+export function readNumbers(usage: string, ...defaults: number[]): number[] {
+  const words = process.argv.slice(2)
+  const wrong = words.find((word, at) => !/^[1-9]\d*$/.test(word) || at >= defaults.length)
+  if (wrong !== undefined) refuse(`${wrong} is not expected`, usage)
+  return defaults.map((value, at) => Number(words[at] ?? value))
+}
+
+/** Ends the process because of a wrong argument. */
+export function refuse(message: string, usage: string): never {
+  console.error(`${message}\n\n${usage}`)
+  process.exit(2)
 }

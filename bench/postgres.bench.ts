@@ -16,6 +16,7 @@ import { openPostgresStore } from '../src/store/postgres/open.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { marksOf } from './answers.ts'
 import { billOf } from './bill.ts'
+import { readNumbers } from './options.ts'
 import { requestsOf } from './request.ts'
 import { startBench } from './servers.ts'
 import { putLoad } from './tools.ts'
@@ -29,7 +30,8 @@ const replicas = 2
 type Told = { tookMs: number[]; mainUs: number; allUs: number; count: number }
 
 async function measure(): Promise<void> {
-  const [rate = 2_000, seconds = 10] = process.argv.slice(2).map(Number)
+  const usage = 'node bin/node.mjs bench/postgres.bench.ts [debits a second] [seconds]'
+  const [rate = 0, seconds = 0] = readNumbers(usage, 2_000, 10)
   // Durable as in production: the disk's sync is part of the figure.
   const postgres = await startPostgres({ settings: ['fsync = on', 'synchronous_commit = on'] })
   try {

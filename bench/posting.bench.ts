@@ -12,8 +12,10 @@ import { createBooks } from '../src/accounts/books.ts'
 import { openLedger } from '../src/store/sqlite/ledger-client.ts'
 import { openStore } from '../src/store/sqlite/store.ts'
 import { billOf } from './bill.ts'
+import { readNumbers } from './options.ts'
 
-const [rate = 2_000, seconds = 5] = process.argv.slice(2).map(Number)
+const usage = 'node bin/node.mjs bench/posting.bench.ts [debits a second] [seconds]'
+const [rate = 0, seconds = 0] = readNumbers(usage, 2_000, 5)
 const accountsCount = 100
 const dir = mkdtempSync(join(process.env['BENCH_DIR'] ?? tmpdir(), 'triwire-bench-'))
 const path = join(dir, 'triwire.db')

@@ -12,7 +12,7 @@
 import type { TestGateway } from '../test/support/gateway.ts'
 import { openTestSession } from '../test/support/sessions.ts'
 import { heat, median } from './measure.ts'
-import { readOptions } from './options.ts'
+import { readOptions, refuse } from './options.ts'
 import { startBench, type Variant } from './servers.ts'
 import { type Taking, take } from './take.ts'
 import { type Workload, workloads } from './workloads.ts'
@@ -34,7 +34,7 @@ const options = readOptions(usage, {
 })
 const [runs, turns, requests] = [Number(options.runs), Number(options.turns), Number(options.requests)]
 const row = workloads.find(({ name }) => name === options.row)
-if (!row) throw new Error(`no row is called '${options.row}': ${workloads.map(({ name }) => name).join('; ')}`)
+if (!row) refuse(`no row is called '${options.row}': ${workloads.map(({ name }) => name).join('; ')}`, usage)
 const workload: Workload = { ...row, warmRequests: Number(options.warm) }
 
 const rules = [{ groups: ['dev'], account: 'bench' }]

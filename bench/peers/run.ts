@@ -5,7 +5,7 @@
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readOptions } from '../options.ts'
+import { readOptions, refuse } from '../options.ts'
 import { peersHome } from './home.ts'
 import { install } from './install.ts'
 import { measurePeers } from './measure.ts'
@@ -39,7 +39,7 @@ const cutVariable = 'TRIWIRE_PEERS_OFFLINE'
 const kept = join(peersHome, 'last-run.json')
 const page = join(import.meta.dirname, '../../docs/benchmarks.md')
 const chosen = peers.filter(({ name }) => options.only === '' || options.only.split(',').includes(name))
-if (chosen.length === 0) throw new Error(`there is no ${options.only}: ${peers.map(({ name }) => name).join(', ')}`)
+if (chosen.length === 0) refuse(`there is no peer ${options.only}`, usage)
 
 if (options.setup) setUp()
 else if (options.again) write(JSON.parse(readFileSync(kept, 'utf8')) as Run)
