@@ -66,7 +66,7 @@ export function createIdentity(parts: IdentityParts) {
     if (!place.ok) throw tooMany('You ask too often.', place.retryAfterSeconds)
     return { who, isCookie: cookie !== undefined, isStillGood }
 
-    /** Called again during a long answer. If the store does not respond, the answer continues. */
+    /** Whether the token is still valid. Long answers check this, and continue if the store does not respond. */
     async function isStillGood(): Promise<boolean> {
       try {
         return (await findPrincipal(digest!, kind)) !== undefined

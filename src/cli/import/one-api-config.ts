@@ -125,7 +125,7 @@ function keysOf({ key }: OneApiRow): string[] {
   return keys.length > 0 ? keys : ['']
 }
 
-/** Returns the address of a channel. The API version is appended to it, as one-api and new-api do before each request. */
+/** Returns the address of a channel, with the API version appended, as one-api and new-api do for each request. */
 function addressOf({ base_url: written, other }: OneApiRow, [provider, version = '', usual]: ChannelKind): object {
   const base = (textOf(written) || usual || '').replace(/\/+$/, '')
   if (provider === 'azure') return { ...(base && { api_base: base }), ...(textOf(other) && { api_version: other }) }
