@@ -137,10 +137,8 @@ export class CloudKey implements LiveKey, CloudCredential {
     const nowMs = this.#parts.clockMs()
     if (this.#running) {
       if (nowMs - this.#startedMs < takeMaxMs) return
-      const running = this.#running
-      this.#running = undefined
-      running.abort()
-      this.#fail('it takes too long')
+      this.#running.abort()
+      this.#settle(() => this.#fail('it takes too long'))
     } else if (nowMs >= this.#dueMs) this.#start()
   }
 
@@ -177,15 +175,18 @@ export class CloudKey implements LiveKey, CloudCredential {
     this.#startedMs = this.#parts.clockMs()
     // The result of a renewal that was given up does not count.
     const settle = (act: () => void) => {
-      if (this.#running !== running) return
-      this.#running = undefined
-      act()
-      this.#onFirst()
+      if (this.#running === running) this.#settle(act)
     }
     takeCloud(this.#account, this.#around(running.signal)).then(
       (token) => settle(() => this.#take(token)),
       (error: Error) => settle(() => this.#fail(error.message)),
     )
+  }
+
+  #settle(act: () => void): void {
+    this.#running = undefined
+    act()
+    this.#onFirst()
   }
 
   #take(token: CloudToken): void {

@@ -18,7 +18,7 @@ import { startEgressProxy } from '../support/egress-proxy.ts'
 import { testFolder } from '../support/folder.ts'
 import { startTlsServer } from '../support/tls-server.ts'
 import { upstreamAt } from '../support/upstream.ts'
-import { turn, until } from '../support/waiting.ts'
+import { until } from '../support/waiting.ts'
 
 /* Every source of credentials, from files and stubs (clouds 1.4, 3.3, 4): given, renewed, refused, with another clock, and unlogged. */
 
@@ -646,11 +646,10 @@ test('clouds a request to a silent source is cancelled and repeated', async () =
   const begun = begin()
   await cloud.upstream.untilHeard()
   pass(30_000)
-  await turn()
+  await begun
   assert.match(log[0]!, /key_failed .*it takes too long/)
   cloud.isSilent = false
   pass(5_000)
-  await begun
   await until(() => key.value !== undefined)
 })
 
