@@ -233,6 +233,29 @@ for (const [what, content] of contents)
     }
   })
 
+test('Y3 items of a responses stream of the same wire that have the same index get their own', async () => {
+  // As gateways send them: the first call has the index of the message, whose end then has the index of the call.
+  const at = (output_index: number, list: Json[]) => list.map((event) => ({ ...event, output_index }))
+  const items = [message(0, 'Hi'), call({}, 1), call({}, 2)]
+  const callEvents = (n: number) => [start({}, n), ...deltas(n), argumentsDone(n, args), itemDone(n, items[n]!)]
+  const script = (first: number, second: number) =>
+    events(
+      ...[created, added(0, message(0)), textDelta(0, 'Hi'), ...at(first, callEvents(1))],
+      ...[...at(first === 0 ? 1 : 0, [itemDone(0, items[0]!)]), ...at(second, callEvents(2))],
+      terminal('completed', items),
+    )
+  const places = (text: string) =>
+    framesOf(text).map(({ data }) => /"output_index":(-?\d+),.*?"(?:item_)?id":"(\w+)"/.exec(data)?.slice(1).join(' '))
+  for (const second of [0, 1]) {
+    const shown = playNatively('responses', script(0, second))
+    const final: Json = await sdkOf(shown, 'text/event-stream')
+      .responses.stream({ model: 'm', input: 'x' })
+      .finalResponse()
+    assert.deepEqual(calls(final['output'].slice(1)), [`f ${args}`, `f ${args}`])
+    assert.deepEqual(places(shown), places(playNatively('responses', script(1, 2))))
+  }
+})
+
 /** Calls of a whole answer, and what is shown of them. */
 const wholes: [what: string, item: Json, said: string | undefined][] = [
   ['arguments as an object', call({ arguments: { a: 'é' } }), `f ${args}`],

@@ -24,6 +24,7 @@ import {
 import { NativeStream } from '../answers/native-stream.ts'
 import { objectsOf, parseAnswer, stringOf, unreadable } from '../answers/read-answer.ts'
 import { isFilledStart, UnsaidContents } from './empty-starts.ts'
+import { ItemPlaces } from './item-places.ts'
 import { fillItem, fillItems, MissingMembers, mayBeForeign } from './missing-members.ts'
 import { responseForms } from './native-forms.ts'
 import { calledBy, partBreak, producedTexts, responseValues, wantedUsage } from './native-json.ts'
@@ -65,6 +66,7 @@ const quiet = new Set([
  */
 export class ResponsesNativeStream extends NativeStream {
   protected readonly forms = responseForms
+  readonly #places = new ItemPlaces()
   readonly #missing = new MissingMembers()
   #response: Record<string, unknown> = {}
   #lastFrame: RawFrame = ''
@@ -167,6 +169,8 @@ export class ResponsesNativeStream extends NativeStream {
       if (!name) return frame
       named = `event: ${name}\n${frame.replace(/^event:.*(?:\r\n|\n|\r|$)/gm, '')}`
     }
+    const placed = this.#places.place(name, named)
+    if (placed !== named) frame = named = placed
     if (name === this.#delta.name || name.endsWith('.delta')) {
       this.events++
       if (!this.hasShown && !emptyDelta.test(frame)) this.show()
