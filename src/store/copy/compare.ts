@@ -75,9 +75,18 @@ export function changedRows(
 /** Returns a sentence for each register (table) with different rows. Empty if all registers are equal. */
 export function findDifferences(one: Registers, other: Registers): string[] {
   return copiedNames.flatMap((name) => {
-    const count = changedRows(name, one[name], other[name]).length + changedRows(name, other[name], one[name]).length
+    const count = countDifferences(name, one[name], other[name])
     return count === 0 ? [] : [`${name}: ${count} rows differ`]
   })
+}
+
+/** Counts the rows that only one of two stores has. */
+export function countDifferences(
+  name: CopiedRegister,
+  one: readonly RegisterRow[],
+  other: readonly RegisterRow[],
+): number {
+  return changedRows(name, one, other).length + changedRows(name, other, one).length
 }
 
 /** Returns the rows of `from` whose key is missing in `to`. */

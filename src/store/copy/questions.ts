@@ -4,9 +4,10 @@ import { registerColumns } from '../../accounts/registers.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
 import { readArchives } from '../sql/archives.ts'
 import { type Dialect, insertAll, type SqlValue } from '../sql/dialect.ts'
-import { raiseMoment, readMoved } from '../sql/moments.ts'
+import { lowerMoment, raiseMoment, readMoved } from '../sql/moments.ts'
 import { ask, askOne, runAll, type StoreStep } from '../sql/step.ts'
-import { readUsageState, rezone } from '../sql/usage-keep.ts'
+import { foldAnew, readUsageState, rezone } from '../sql/usage-keep.ts'
+import { countDifferences } from './compare.ts'
 import {
   type ChainEnd,
   type CopiedRegister,
@@ -90,12 +91,16 @@ export function createCopyQuestions(dialect: Dialect, chainEnds: string, nextRev
       yield* ask(dialect, (put) => `UPDATE ${schema}.accounts SET name = ' ' || id WHERE id = ${put(id as string)}`)
     const named = accounts.map((row) => ({ ...row, revision: 0 }))
     yield* runAll(insertRows('accounts', named, `${updateById('accounts')}, revision = ${nextRevision}`, ['revision']))
+    const shifted = yield* ask(dialect, () => `SELECT ${columns('shifted').join(', ')} FROM ${schema}.shifted`)
     for (const [name, how] of Object.entries(copiedRegisters) as [CopiedRegister, string][]) {
       if (name === 'accounts') continue
       if (how === 'replaced') yield* ask(dialect, () => `DELETE FROM ${schema}.${name}`)
       yield* runAll(insertRows(name, rows[name], how === 'changed' ? updateById(name) : 'ON CONFLICT DO NOTHING'))
     }
+    // A correction of times in the source has set its last head back, and entries there count at other times.
+    yield* lowerMoment(dialect, headMs)
     yield* raiseMoment(dialect, headMs)
+    if (countDifferences('shifted', shifted, rows.shifted) > 0) yield* foldAnew(dialect, yield* readUsageState(dialect))
   }
 
   function insertRows(name: CopiedRegister, rows: readonly RegisterRow[], rest: string, more: readonly string[] = []) {

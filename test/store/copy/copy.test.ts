@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import test, { before } from 'node:test'
 import { createCalendar, utc } from '../../../src/accounts/calendar.ts'
+import { correctAhead } from '../../../src/accounts/corrections.ts'
 import type { AccountBounds } from '../../../src/accounts/key-bounds.ts'
 import { onBehalf } from '../../../src/accounts/on-behalf.ts'
 import { createOperator, revokeOperator } from '../../../src/accounts/operators.ts'
@@ -243,6 +244,34 @@ test('X7 a store is copied back after limits and grants of its accounts have cha
   store.close()
   assert.deepEqual([first.name, second.name], ['two', 'one'])
   assert.deepEqual([first.bounds, first.lastGrant], [bounds, `grant:${one.id}/2026-10`])
+})
+
+test('C15 X7 a store whose times were corrected elsewhere is copied back with right figures and its head', {
+  skip,
+}, async () => {
+  const file = newFile()
+  fill(file)
+  const aheadMs = Date.now() + 30 * 86_400_000
+  const ahead = openStore(file, { nowMs: () => aheadMs })
+  const { id } = ahead.findAccount('one')
+  ahead.postDebits([{ ...createDebitRow('ahead', id), createdMs: aheadMs }])
+  while (ahead.fold(100) > 0);
+  ahead.audit(verifyOptions)
+  ahead.close()
+  const place = database()
+  await copy(fileAt(file), place)
+  assert.ok(place.engine === 'postgres')
+  const books = await openPostgresBooks(place.url.reveal(), place)
+  await books.change(correctAhead(Date.now(), createCalendar(utc)))
+  await books.close()
+  await copy(place, fileAt(file))
+  const store = openStore(file)
+  assert.deepEqual(store.audit(verifyOptions).findings, [])
+  while (store.fold(100) > 0);
+  assert.deepEqual(store.audit(verifyOptions).findings, [])
+  store.credit('two', 5n, 'later')
+  assert.ok([...store.eachEntry()].find(({ reference }) => reference === 'later')!.postedMs < aheadMs)
+  store.close()
 })
 
 test('C15 a moved store refuses servers and changes, and is read as before', { skip }, async () => {
