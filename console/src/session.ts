@@ -99,13 +99,16 @@ export async function signIn(token: string): Promise<void> {
   await lookWhoAsks()
 }
 
+/** Ends the session. @throws Refusal if the gateway did not end it; the user is then still signed in */
 export async function signOut(): Promise<void> {
   if (hasSignIn) {
     forgetSignIn()
     leave()
     return
   }
-  await ask('/session', { method: 'DELETE' }).catch(() => {})
+  await ask('/session', { method: 'DELETE' }).catch((error: unknown) => {
+    if (!(error instanceof Refusal && error.status === 401)) throw error
+  })
   forgetSignIn()
   signInNote.value = 'You are signed out.'
 }

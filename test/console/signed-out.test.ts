@@ -124,3 +124,18 @@ test('an answer that arrives after its user has signed out is not shown', async 
   assert.deepEqual([first.shown, next.shown], [[], [{ of: 'other' }]])
   await next.leave()
 })
+
+for (const [how, answer] of [
+  ['cannot be reached', () => Promise.reject(new TypeError('fetch failed'))],
+  ['fails', () => new Response('', { status: 503 })],
+] as const)
+  test(`a user stays signed in if the gateway ${how} at the sign-out, and reads so`, async () => {
+    api = answerAs('one')
+    await session.signIn('a token')
+    api = answer
+    await assert.rejects(session.signOut(), /The gateway did not answer/)
+    assert.equal(session.me.peek().name, 'one')
+    api = refused
+    await session.signOut()
+    assert.equal(session.me.peek(), null)
+  })

@@ -22,7 +22,11 @@ export function Copy({
       aria-label={quiet ? label : undefined}
       title={quiet ? label : undefined}
       onClick={async () => {
-        await copy(typeof text === 'string' ? text : text())
+        if (!(await copy(typeof text === 'string' ? text : text()))) {
+          say('The browser has copied nothing: select the text and copy it.', true)
+          return
+        }
+        say('Copied.')
         setDone(true)
         onCopied?.()
         window.setTimeout(() => setDone(false), 1_600)
@@ -37,20 +41,22 @@ export function Copy({
 /**
  * Copies a text. Without TLS, only pages from loopback have the clipboard API. Other pages select the text in a hidden
  * field and copy the selection.
+ * @returns whether the browser has copied the text
  */
-async function copy(text: string): Promise<void> {
+async function copy(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)
+    return true
   } catch {
     const field = document.createElement('textarea')
     field.value = text
     field.className = 'offscreen'
     ;(document.querySelector('dialog[open]') ?? document.body).append(field)
     field.select()
-    document.execCommand('copy')
+    const isCopied = document.execCommand('copy')
     field.remove()
+    return isCopied
   }
-  say('Copied.')
 }
 
 /** Code with a button that copies it. */

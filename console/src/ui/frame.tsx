@@ -15,6 +15,7 @@ import { Icon, Logo } from './icons.tsx'
 import { groups, shownGroups } from './page-groups.ts'
 import { RangePicker } from './range-picker.tsx'
 import { isHelpOpen, isSearchOpen } from './shortcuts.tsx'
+import { say } from './toasts.tsx'
 
 export const titles: Readonly<Record<Page, string>> = {
   overview: 'Overview',
@@ -287,7 +288,7 @@ function TopBar() {
           class="quiet"
           title={`Signed in as ${name}${asked?.role ? `, ${asked.role}` : ''}. Sign out`}
           aria-label={`Sign out ${name}`}
-          onClick={() => void signOut()}
+          onClick={() => void signOut().catch((error: Error) => say(`You are still signed in. ${error.message}`, true))}
         >
           <Icon name="signout" />
         </button>
