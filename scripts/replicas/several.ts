@@ -323,6 +323,8 @@ function copyWithMigration(folder: string): string {
   const schema = join(folder, 'src/store/postgres/schema.ts')
   const text = readFileSync(schema, 'utf8')
   const more = `  { oldest: 1, sql: 'ALTER TABLE triwire.accounts ADD COLUMN note text' },\n]\n`
-  writeFileSync(schema, text.replace(/\]\n$/, more))
+  const end = text.indexOf('\n]\n', text.indexOf('export const migrations'))
+  if (end < 0) throw new Error(`${schema} has no list of migrations`)
+  writeFileSync(schema, `${text.slice(0, end + 1)}${more}${text.slice(end + 3)}`)
   return join(folder, 'bin/triwire.mjs')
 }
