@@ -76,14 +76,15 @@ export function useFresh(isOn: boolean, tookMs: number, ...prefixes: readonly st
       act()
     }
   }, prefixes)
-  // Credits and limits change without a request (CON-7b). Figures of usage do not.
-  const listenToBooks = useMemo(
+  // Credits, limits and upstreams change without a request (CON-7b). Figures of usage do not.
+  const listenToChanges = useMemo(
     () => (prefixes.every((path) => path.startsWith('/usage')) ? undefined : () => listen({ requests: 1 })),
     [listen],
   )
   useEffect(() => () => window.clearTimeout(state.timer), [listen])
   useLive('tick', isOn ? listen : undefined)
-  useLive('account.changed', isOn ? listenToBooks : undefined)
+  useLive('account.changed', isOn ? listenToChanges : undefined)
+  useLive('upstream.state', isOn ? listenToChanges : undefined)
   useLive('reset', isOn ? () => refresh(...prefixes) : undefined)
   useEffect(() => {
     if (!isOn) return undefined

@@ -2,7 +2,6 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { act } from '../api/act.ts'
 import { Refusal } from '../api/ask.ts'
-import { useLive } from '../api/live.ts'
 import { refresh, useLoad, useSteady } from '../api/load.ts'
 import { go, hrefOf, pageHref } from '../location.ts'
 import { Plot } from '../plot/plot.tsx'
@@ -24,9 +23,7 @@ import { outcomeSeries, seriesOf } from './series.tsx'
 /** Shows whether each upstream account is ready, or why and how long it is avoided. Admins can change that. */
 export function Upstreams({ id }: { id: string | undefined }) {
   const list = useLoad<Listed<UpstreamState>>('/upstreams')
-  const onChange = useMemo(() => () => refresh('/upstreams'), [])
-  useLive('upstream.state', onChange)
-  useLive('reset', onChange)
+  useFresh(true, list.tookMs, '/upstreams')
   const troubled = useTroubled(list)
   return (
     <Shown of={list} height={120} lines={3}>

@@ -165,6 +165,35 @@ const liveTrial: Trial = {
   }),
 }
 
+const upstreamTrial: Trial = {
+  name: 'lists: Upstreams is loaded a few times, and not once for each service whose state changes',
+  run: signedIn(
+    {
+      as: 'admin',
+      models: Array.from({ length: 60 }, (_, at) => ({
+        ...{ id: `m-${at}`, wire: 'chat' },
+        prices: { input: '3', cache_read: '0.3', cache_write: '3.75', output: '15' },
+      })),
+    },
+    async ({ rig, view, page }) => {
+      let asked = 0
+      page.on('request', (request) => {
+        if (request.url().endsWith('/upstreams')) asked++
+      })
+      await visit(view, rig, 'upstreams')
+      await page.waitForSelector('.frame >> text=Live')
+      // The states that events are compared with are read by the first tick.
+      await new Promise((resolve) => setTimeout(resolve, 2_500))
+      const headers = { authorization: `Bearer ${rig.admin}` }
+      const url = `${rig.adminUrl}/api/v1/upstreams/sim/disable`
+      assert.equal((await fetch(url, { method: 'POST', headers })).status, 200)
+      await page.waitForSelector('main >> text=disabled')
+      await until(async () => (await page.locator('main tr:has-text("ready")').count()) === 0)
+      assert.ok(asked < 10, `${asked} requests for 128 services`)
+    },
+  ),
+}
+
 const keyTrial: Trial = {
   name: 'lists: keys are filtered by account, expired and revoked, also at 375 px',
   run: signedIn({ as: 'admin' }, async ({ rig, view, page }) => {
@@ -300,4 +329,12 @@ const auditTrial: Trial = {
   }),
 }
 
-export const listTrials: readonly Trial[] = [requestTrial, tailTrial, liveTrial, keyTrial, headingTrial, auditTrial]
+export const listTrials: readonly Trial[] = [
+  requestTrial,
+  tailTrial,
+  liveTrial,
+  upstreamTrial,
+  keyTrial,
+  headingTrial,
+  auditTrial,
+]
