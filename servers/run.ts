@@ -14,19 +14,17 @@ import { runSuite } from './suite.ts'
 
 // npm run test:servers [-- --mirror URL] [NAME…]
 //
-// Real model servers, with a model that is written here, behind the real gateway, asked by the official SDKs: nine pairs of
-// wires times every feature, and what may befall a server. Prints a table of each, and writes docs/servers.md. What cannot be
-// downloaded is told as SKIPPED, and fails nothing; its part of the page stays as it is. So do those of servers not named.
+// Tries real model servers, with the model of servers/model, behind the real gateway. The official SDKs try every
+// feature on the nine pairs of wires, and then faults of the server. Prints a table for each server, and writes
+// docs/servers.md. A server that cannot be downloaded is printed as SKIPPED, which is no failure. Its part of the page
+// stays unchanged, as do those of servers that are not named.
 
-const { values, positionals } = parseArgs({ options: { mirror: { type: 'string' } }, allowPositionals: true })
+const { values, positionals } = readArguments()
 const root = join(import.meta.dirname, '..')
 const page = join(root, 'docs/servers.md')
 const cache = resolve(process.env['TRIWIRE_SERVERS_DIR'] ?? join(root, '.servers'))
 mkdirSync(cache, { recursive: true })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
-const unknown = positionals.filter((name) => !Object.hasOwn(knownFaults, name))
-if (unknown.length > 0)
-  throw new Error(`no server is called ${unknown}; there are ${Object.keys(knownFaults).join(', ')}`)
 const isWanted = (name: string) => positionals.length === 0 || positionals.includes(name)
 
 const results: Results[] = []
@@ -44,7 +42,20 @@ if (llamaCpp) {
   if (results.length > 0) writeFileSync(page, writePage(readFileSync(page, 'utf8'), results))
 }
 
-/** @returns undefined where it is not to be had here. */
+/** Reads the command line. An unknown option or server ends the process, with a usage. */
+function readArguments() {
+  const names = Object.keys(knownFaults)
+  try {
+    const read = parseArgs({ options: { mirror: { type: 'string' } }, allowPositionals: true })
+    if (read.positionals.every((name) => names.includes(name))) return read
+  } catch {
+    // The usage says what is allowed.
+  }
+  console.error(`npm run test:servers [-- --mirror URL] [NAME…]\n\n  Names: ${names.join(', ')}`)
+  process.exit(2)
+}
+
+/** Prepares a server. @returns undefined if this machine cannot get it */
 async function obtain(name: string, prepare: () => Promise<ModelServer>): Promise<ModelServer | undefined> {
   try {
     return await prepare()
@@ -55,7 +66,7 @@ async function obtain(name: string, prepare: () => Promise<ModelServer>): Promis
   }
 }
 
-/** Tells how it came out, and remembers a failure for the end. */
+/** Runs the suite on a server, and prints the results. A failure sets the exit code. */
 async function trial(server: ModelServer): Promise<Results> {
   console.log(`${server.name} ${server.version}`)
   const folder = mkdtempSync(join(tmpdir(), 'triwire-servers-'))
@@ -66,11 +77,11 @@ async function trial(server: ModelServer): Promise<Results> {
   const { cells, billed, differing, findings, seconds } = results
   console.log(`\n${tableOf(results)}\n`)
   const failed = cells.filter(({ verdict }) => verdict === 'ours')
-  console.log(`${billed} answers, of which the ledger has other figures for ${differing.length}`)
+  console.log(`${billed} answers were compared with the ledger, of which ${differing.length} differ`)
   for (const difference of differing) console.log(`FAILED ${difference}`)
   if (findings.length > 0) console.log(`FAILED ledger verify: ${JSON.stringify(findings)}`)
   const isFine = failed.length === 0 && differing.length === 0 && findings.length === 0
-  console.log(`${isFine ? 'all ours pass' : `${failed.length} cells failed, see ${folder}`}, ${seconds} s`)
+  console.log(`${isFine ? 'the gateway has no fault' : `${failed.length} cells failed, see ${folder}`}, ${seconds} s`)
   if (!isFine) process.exitCode = 1
   return results
 }
