@@ -3,7 +3,7 @@ import { chatClient } from './sdks/chat.ts'
 import { messagesClient } from './sdks/messages.ts'
 import { responsesClient } from './sdks/responses.ts'
 
-/** A conversation and what is wanted of it, in words of no wire; each SDK's client writes it in its own. */
+/** A request in a form of no wire. The client of each SDK writes it for its own wire. */
 export type Ask = {
   turns: readonly Turn[]
   system?: string
@@ -14,7 +14,7 @@ export type Ask = {
   reasoning?: 'shown' | 'off'
   schema?: object
   signal?: AbortSignal
-  /** Of a stream: some of its text is there. */
+  /** Called when a stream has brought some text. */
   onText?(): void
 }
 
@@ -26,7 +26,7 @@ export type Turn =
 export type Tool = { name: string; schema: object }
 export type Call = { id: string; name: string; arguments: unknown }
 
-/** What an SDK made of the answer. */
+/** An answer as an SDK read it. */
 export type Told = {
   text: string
   reasoning: string
@@ -37,22 +37,22 @@ export type Told = {
 
 export type Client = {
   wire: ClientWire
-  /** Whether the wire has a field for it. */
+  /** Whether the wire can do this. */
   can: { stop: boolean; countTokens: boolean }
   ask(model: string, asked: Ask, isStreamed: boolean): Promise<Told>
   countTokens?(model: string, text: string): Promise<number>
 }
 
-/** Where a client asks, and who hears the id of each request. */
+/** The server that a client asks. @property onRequest called with the id of each request */
 export type Place = { url: string; key: string; onRequest(id: string): void }
 
-/** The official SDK of a wire, which tries nothing twice. */
+/** Creates a client with the official SDK of a wire. It does not retry inference. */
 export function clientOf(wire: ClientWire, place: Place): Client {
   const makers = { messages: messagesClient, chat: chatClient, responses: responsesClient }
   return makers[wire](place)
 }
 
-/** The SDKs' fetch, which hears what a request is called. */
+/** Returns a `fetch` for SDKs that reports the id of each request. */
 export function heardFetch({ onRequest }: Place): typeof fetch {
   return async (input, init) => {
     const response = await fetch(input, init)

@@ -2,16 +2,16 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Where there is no Debian to take a server from. Nothing of ours is wrong then. */
+/** Thrown if this machine cannot get a server, for example because it has no Debian. It is no fault of triwire. */
 export class Unobtainable extends Error {}
 
-/** Programs of another Debian, unpacked beside the system and run by their own loader. */
+/** Programs of a Debian release, unpacked outside of the system and run by their own loader. */
 export type Unpacked = {
   /** Package versions by name, as the archive has them. */
   versions: ReadonlyMap<string, string>
   /** The packages' files, by name. */
   archives: ReadonlyMap<string, string>
-  /** @returns the words that start a program, its libraries looked for in these folders below the root's own. */
+  /** Returns the command of a program. Its libraries are also in these folders below the release's library folder. */
   command(program: string, ...libraryFolders: string[]): string[]
   path(below: string): string
 }
@@ -20,10 +20,10 @@ const triple = 'x86_64-linux-gnu'
 const limitMs = 180_000
 
 /**
- * Packages of a Debian release, unstable where none is named, from the mirror that this machine takes its own packages from. Nothing is
- * installed: apt gets lists and a cache of its own, and its signatures are checked as always.
- * @param folder what is unpacked stays there; a second call takes it as it is.
- * @param mirror instead of the machine's own.
+ * Downloads and unpacks packages of a Debian release, by default from the mirror of this machine's apt. Nothing is
+ * installed: apt gets its own lists and cache, and checks signatures as always.
+ * @param folder keeps the unpacked files, which a second call uses again
+ * @param release unstable by default
  * @throws Unobtainable
  */
 export function unpackDebian(
@@ -36,7 +36,7 @@ export function unpackDebian(
   const archives = join(folder, 'archives')
   if (!existsSync(root)) {
     if (process.platform !== 'linux' || process.arch !== 'x64')
-      throw new Unobtainable('packages are taken for Linux on x64')
+      throw new Unobtainable('the packages are for Linux on x64')
     rmSync(archives, { recursive: true, force: true })
     for (const path of ['lists/partial', 'cache/archives/partial', 'archives']) {
       mkdirSync(join(folder, path), { recursive: true })
@@ -49,7 +49,7 @@ export function unpackDebian(
       'Dir::Cache': join(folder, 'cache'),
       'Acquire::Languages': 'none',
       'Acquire::Retries': '2',
-      // Without this a mirror that does not answer is a mere warning.
+      // Without this, apt only warns if a mirror does not answer.
       'APT::Update::Error-Mode': 'any',
       ...(process.getuid?.() === 0 && { 'APT::Sandbox::User': 'root' }),
     }
@@ -75,7 +75,7 @@ export function unpackDebian(
   }
 }
 
-/** The archive that apt is configured to take Debian itself from. */
+/** Returns the Debian mirror of this machine's apt. @throws Unobtainable if it has none */
 function findMirror(): string {
   const asked = spawnSync('apt-get', ['indextargets', '--no-release-info', '--format', '$(REPO_URI)'], {
     encoding: 'utf8',

@@ -6,16 +6,16 @@ import { sayings } from './model/tiny-model.ts'
 import type { ModelServer } from './model-server.ts'
 import { openTrial, type Side } from './trial.ts'
 
-/** What is done to the server, or asked of all of it at once, on one pair. */
+/** A fault of the server, of its load or of a client, which is tried on each pair of wires. */
 export type ServerFault = {
   name: string
-  /** Undefined where it befalls every server. */
+  /** Whether it is tried on a server. If absent, it is tried on all. */
   isOn?(server: ModelServer): boolean
   run(on: { server: ModelServer; side: Side; clientWire: ClientWire; modelWire: ClientWire }): Promise<void>
 }
 
 const greeting: Ask = { turns: [{ by: 'user', text: 'Good morning' }] }
-/** Three seconds and more of an answer. */
+/** A request whose answer takes three seconds or more. */
 const endless: Ask = { turns: [{ by: 'user', text: '@loop please' }], cap: 2000 }
 type Pair = Parameters<ServerFault['run']>[0]
 
@@ -28,17 +28,17 @@ async function greets(pair: Pair, what: string): Promise<void> {
   }
 }
 
-/** A stream whose text has begun, and what will be told of it. */
+/** Starts a stream, and waits for its first text. @returns `told`, which rejects if the answer is complete */
 async function begin(pair: Pair, what: string): Promise<{ told: Promise<void> }> {
   const { promise: hasText, resolve } = Promise.withResolvers<void>()
   const told = open(pair, true, what).cut({ ...endless, onText: resolve })
-  // It is awaited when the server is gone.
+  // The caller awaits it later, when the server is gone.
   told.catch(() => {})
   await Promise.race([hasText, told])
   return { told }
 }
 
-/** @param words of what a client is told while it is away */
+/** Kills a server during a stream, and starts it again. @param words in the error of a request in between */
 async function killed(pair: Pair, server: ModelServer, words: RegExp): Promise<void> {
   const begun = await begin(pair, 'killed')
   await server.stop('SIGKILL')
@@ -96,7 +96,7 @@ export const serverFaults: readonly ServerFault[] = [
         const { status } = await open(pair, false, 'frozen').refusal(greeting)
         await begun.told
         assert.equal(status, 502)
-        assert.ok(performance.now() - startedMs < 3 * silences.short, 'it was waited for too long')
+        assert.ok(performance.now() - startedMs < 3 * silences.short, 'the gateway waited too long')
       } finally {
         pair.server.signal('SIGCONT')
       }

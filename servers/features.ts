@@ -4,26 +4,26 @@ import type { Ask, Call, Client, Told, Tool, Turn } from './client.ts'
 import { modelIds } from './gateway.ts'
 import { sayings, type Trigger } from './model/tiny-model.ts'
 
-/** What a feature is tried with: a client, the wire its model speaks, and whether the answer is streamed. */
+/** The setting in which a feature is tried: a client, the wire of the model, and whether the answer is streamed. */
 export type Trial = {
   client: Client
   modelWire: ClientWire
   isStreamed: boolean
-  /** Asks the model; `why` and usage are looked at for every answer. */
+  /** Asks the model. @throws Error if the usage of the answer is impossible */
   ask(asked: Ask, model?: string): Promise<Told>
-  /** Asks for an answer that will not come to its end. */
+  /** Asks for an answer that will be cut. @throws Error if it is complete */
   cut(asked: Ask): Promise<void>
-  /** What was said of a request that had to be refused. */
+  /** Sends a request that must be refused. @returns the error */
   refusal(asked: Ask, model?: string): Promise<{ status: number; text: string }>
 }
 
 export type Feature = {
   name: string
-  /** Undefined where the client's wire has no such thing. */
+  /** Whether the client's wire has the feature. If absent, all wires have it. */
   isOn?(client: Client): boolean
-  /** A count or a refusal is no stream. */
+  /** Whether it is tried only without a stream, such as a count or a refusal. */
   isWholeOnly?: true
-  /** Another answer than the model's: there is nothing to ask a server for directly. */
+  /** Whether the gateway itself answers, so that the server is not tried directly. */
   isOurs?: true
   run(trial: Trial): Promise<void>
 }
@@ -61,7 +61,7 @@ export const features: readonly Feature[] = [
         await ask({ turns: prompt(), system: 'Be brief. 日本 😀' }),
       ]
       assert.equal(told.text.trim(), sayings.greeting)
-      assert.ok(told.usage.input > plain.usage.input, 'the system text is no part of the prompt')
+      assert.ok(told.usage.input > plain.usage.input, 'the system text does not count as input')
     },
   },
   {
@@ -158,7 +158,7 @@ export const features: readonly Feature[] = [
     async run({ ask }) {
       const told = await ask({ turns: prompt('@think'), reasoning: 'off' })
       assert.equal(told.reasoning, '')
-      assert.equal(told.text.trim(), sayings.greeting, 'it reasons all the same')
+      assert.equal(told.text.trim(), sayings.greeting, 'the model still reasons')
     },
   },
   {
@@ -167,7 +167,7 @@ export const features: readonly Feature[] = [
     async run({ ask, client, modelWire }) {
       const told = await ask({ turns: prompt('@stop'), stops: ['STOP'] })
       assert.equal(told.text.trim(), sayings.beforeStop)
-      // On chat and responses no server says which of both ended it.
+      // On chat and responses, no server reports whether a stop sequence ended the answer.
       if (client.wire === 'messages' && modelWire === 'messages') assert.equal(told.why, 'stop')
     },
   },

@@ -21,29 +21,29 @@ export type Entry = {
   outcome: string
 }
 
-/** The gateway as operators run it: a process of its own, its store on the disk. */
+/** The gateway as operators run it: in its own process, with its store on the disk. */
 export type Gateway = {
   url: string
   key: string
   /** The debits of all requests, by their ids. */
   entries(): Map<string, Entry>
-  /** What `ledger verify` finds. */
+  /** Returns the findings of `ledger verify`. */
   findings(): unknown[]
-  /** Reloads it with another longest silence. */
+  /** Reloads the configuration with these timeouts for a silent server. */
   setSilence(ms: number): Promise<void>
   stop(): Promise<void>
 }
 
-/** The ids of the catalog: the model as a wire's upstream has it. */
+/** The catalog's ids of the model, by the wire of its entry. */
 export const modelIds = {
   plain: (wire: ClientWire) => `tiny-${wire}`,
-  /** It is said of it that it takes no images. */
+  /** With a profile that accepts no images. */
   textOnly: (wire: ClientWire) => `text-${wire}`,
-  /** At the same server with a key that it refuses. */
+  /** On the same server, with a key that the server refuses. */
   locked: (wire: ClientWire) => `locked-${wire}`,
 }
 
-/** The longest silence of a server, in ms: as long as a busy machine takes for a long prompt; and while one is frozen. */
+/** Timeouts for a silent server, in ms: for a long prompt on a busy machine, and for tests that freeze the server. */
 export const silences = { patient: 60_000, short: 10_000 }
 
 export async function startGateway(folder: string, server: ModelServer): Promise<Gateway> {
@@ -64,7 +64,7 @@ export async function startGateway(folder: string, server: ModelServer): Promise
     stdio: ['ignore', 'ignore', log],
   })
   closeSync(log)
-  // A suite that is ended takes it along.
+  // The gateway must not outlive the suite.
   process.on('exit', () => child.kill('SIGKILL'))
   const [, address] = await untilSaid(logPath, child, /"listening".*?"address":"([^"]+)"/)
   const url = `http://${address}`
@@ -135,5 +135,5 @@ async function untilSaid(logPath: string, child: ChildProcess, words: RegExp): P
     if (said) return said
     if (child.exitCode !== null) break
   }
-  throw new Error(`the gateway does not say ${words}: ${readFileSync(logPath, 'utf8').slice(-2000)}`)
+  throw new Error(`the gateway does not log ${words}: ${readFileSync(logPath, 'utf8').slice(-2000)}`)
 }

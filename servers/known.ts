@@ -1,21 +1,21 @@
 import type { ClientWire } from '../src/catalog/wire-names.ts'
 
-/** What a server does wrong itself, on one of its wires, whoever asks. */
+/** A fault of a server itself, which it has with any client. */
 export type KnownFault = {
   /** The wires that its models are declared with. */
   modelWires: readonly ClientWire[]
-  /** Names of features. */
+  /** The names of the features that fail because of it. */
   features: readonly string[]
-  /** Only for clients of the same wire: a translation works around it. */
+  /** Whether only clients of the same wire see it, because a translation works around it. */
   isNativeOnly?: true
-  /** For nobody: the gateway makes good for it, and a cell that fails all the same is ours. */
+  /** Whether the gateway corrects it for all clients. If a cell still fails, that is a fault of the gateway. */
   isMended?: true
   words: string
 }
 
 const all = ['messages', 'chat', 'responses'] as const
 
-/** By server. A cell that fails without standing here is ours, and fails the run. */
+/** Known faults, by server. A cell that fails without an entry here is a fault of the gateway, and fails the run. */
 export const knownFaults: Readonly<Record<string, readonly KnownFault[]>> = {
   'llama.cpp': [
     {

@@ -9,8 +9,8 @@ import { type ModelServer, programOf } from './model-server.ts'
 const pins = join(import.meta.dirname, 'litellm.txt')
 
 /**
- * LiteLLM's proxy from PyPI, as operators run it in front of a model server of theirs: a master key, no database, and the
- * provider for servers of the chat wire. It answers on all three wires itself.
+ * Prepares LiteLLM's proxy from PyPI, as operators run it in front of their own model server: with a master key,
+ * without a database, and with the provider for servers of the chat wire. The proxy answers on all three wires.
  * @throws Unobtainable
  */
 export async function prepareLiteLlm(folder: string, behind: ModelServer): Promise<ModelServer> {
@@ -28,7 +28,7 @@ export async function prepareLiteLlm(folder: string, behind: ModelServer): Promi
     model: 'hosted_vllm/tiny',
     api_base: `${behind.url}/v1`,
     api_key: behind.key,
-    // Without it requests of the responses wire are handed on as they are: nothing of them would be LiteLLM's.
+    // Without this, LiteLLM passes on requests of the responses wire unchanged, and its translation is not tried.
     use_chat_completions_api: true,
   }
   const configuration = {
@@ -43,12 +43,12 @@ export async function prepareLiteLlm(folder: string, behind: ModelServer): Promi
 sends every request on the chat wire (\`hosted_vllm/…\` with \`use_chat_completions_api\`). So answers on messages and responses are LiteLLM's translations.`,
     url,
     key,
-    // The server behind it does not know a named choice.
+    // The server behind LiteLLM ignores a tool choice that names a tool.
     profile: { extends: 'litellm', tool_choice: ['auto', 'none', 'required'] },
     behind,
     ...programOf({
       command: [join(environment, 'bin/litellm'), '--config', configPath, '--host', '127.0.0.1', '--port', `${port}`],
-      // It would fetch its table of prices from a web site.
+      // Without this, LiteLLM fetches its price table from a web site.
       env: { LITELLM_LOCAL_MODEL_COST_MAP: 'True' },
       logPath: join(folder, 'litellm.log'),
       healthUrl: `${url}/health/liveliness`,

@@ -18,10 +18,10 @@ const packages = [
   'libzstd1',
 ]
 
-/** How many requests it works on at once; more wait. */
+/** The number of requests that it answers at once. Others wait. */
 export const slots = 2
 
-/** llama.cpp's server from Debian, serving the tiny model. @throws Unobtainable */
+/** Prepares llama.cpp's server from Debian, with the tiny model. @throws Unobtainable */
 export async function prepareLlamaCpp(folder: string, mirror: string | undefined): Promise<ModelServer> {
   const unpacked = unpackDebian(folder, packages, mirror)
   const modelPath = join(folder, 'tiny.gguf')
@@ -31,7 +31,7 @@ export async function prepareLlamaCpp(folder: string, mirror: string | undefined
   const key = 'the-right-key'
   const command = unpacked.command('usr/bin/llama-server', 'llama')
   command.push('-m', modelPath, '--host', '127.0.0.1', '--port', `${port}`, '-c', '16384', '-np', `${slots}`)
-  // One thread, and always the likeliest token: the same answer every time.
+  // With one thread and always the likeliest token, a request gets the same answer every time.
   command.push('-t', '1', '--temp', '0', '--no-webui', '--jinja', '--api-key', key)
   return {
     name: 'llama.cpp',

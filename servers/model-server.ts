@@ -3,18 +3,18 @@ import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** A server of models under our hands. */
+/** A model server that the suite starts, stops and freezes. */
 export type ModelServer = Program & {
   name: string
   version: string
-  /** What it is and how it is run, as a sentence of docs/servers.md. */
+  /** Sentences for docs/servers.md about the server, and about how it is run. */
   about: string
   url: string
-  /** The key it asks for. */
+  /** The key that it requires. */
   key: string
-  /** What its models are declared with. */
+  /** The profile of its models in the gateway's configuration. */
   profile: { extends: string; [key: string]: unknown }
-  /** The server that it hands requests to, where it has no model itself. */
+  /** The server that it passes requests on to, if it has no model itself. */
   behind?: ModelServer
 }
 
@@ -23,11 +23,11 @@ export type Program = {
   /** Waits until it answers. */
   start(): Promise<void>
   signal(signal: NodeJS.Signals): void
-  /** Ends it, and waits for that. */
+  /** Sends the signal, and waits until the process has ended. */
   stop(signal?: NodeJS.Signals): Promise<void>
 }
 
-/** @param healthUrl answers with 200 when it is ready, within `startMs`. */
+/** Describes a program that is not started yet. @param on.healthUrl must answer 200 within `startMs` */
 export function programOf(on: {
   command: readonly string[]
   env: Record<string, string>
@@ -37,7 +37,7 @@ export function programOf(on: {
 }): Program {
   const [file, ...args] = on.command
   let child: ChildProcess | undefined
-  // Whatever ends the suite takes it along.
+  // The server must not outlive the suite.
   process.on('exit', () => child?.kill('SIGKILL'))
   return {
     async start() {

@@ -5,7 +5,7 @@ import type { Cell, Results, Verdict } from './results.ts'
 
 const signs: Record<Verdict, string> = { pass: 'yes', none: '–', own: 'own', ours: '**no**' }
 
-/** Features by pairs, every cell filled. */
+/** Makes the table of features by pairs of wires. */
 export function tableOf({ cells }: Results): string {
   const names = [...new Set(cells.map(({ feature }) => feature))]
   const columns = wires.flatMap((modelWire) =>
@@ -27,14 +27,14 @@ export function tableOf({ cells }: Results): string {
   ].join('\n')
 }
 
-/** Of a server that is asked directly nothing is ours; an SDK may read its JSON and not its stream. */
+/** Returns the text of a cell. If a server is asked directly, a failure is `no`, or `JSON` if only the stream fails. */
 function signOf(cell: Cell | undefined): string {
   if (cell === undefined) return '–'
   if (cell.clientWire !== 'direct' || cell.verdict === 'pass' || cell.verdict === 'none') return signs[cell.verdict]
   return cell.words.length === 1 && cell.words[0]!.startsWith('stream: ') ? 'JSON' : 'no'
 }
 
-/** docs/servers.md, in which a server that was not tried keeps what stands of it. */
+/** Writes docs/servers.md. The part of a server that was not tried stays unchanged. */
 export function writePage(old: string, tried: readonly Results[]): string {
   const parts = new Map(old.split(/^(?=## )/m).map((part) => [/^## (\S+) \d/.exec(part)?.[1], part]))
   for (const results of tried) parts.set(results.server, partOf(results))

@@ -1,16 +1,18 @@
 import type { ClientWire } from '../src/catalog/wire-names.ts'
 
-/** `pass`, not on the client's wire, the server's own fault, or ours. */
+/**
+ * `none`: the client's wire does not have the feature; `own`: a fault of the server; `ours`: a fault of the gateway.
+ */
 export type Verdict = 'pass' | 'none' | 'own' | 'ours'
 
-/** One feature on one pair, whole and streamed. */
+/** The result of a feature on a pair of wires, as JSON and as a stream. */
 export type Cell = {
   feature: string
-  /** Undefined where the server was asked directly. */
+  /** `direct` if the server was asked without the gateway. */
   clientWire: ClientWire | 'direct'
   modelWire: ClientWire
   verdict: Verdict
-  /** What failed. */
+  /** The failures. */
   words: string[]
 }
 
@@ -19,7 +21,7 @@ export type Results = {
   version: string
   about: string
   cells: Cell[]
-  /** Answers whose usage was compared with the ledger, and those that differ. */
+  /** The number of answers whose usage was compared with the ledger, and the differences. */
   billed: number
   differing: string[]
   findings: unknown[]

@@ -7,7 +7,10 @@ import type { ModelServer } from './model-server.ts'
 import type { Cell, Results } from './results.ts'
 import { openTrial, type Side, throughGateway, tryFeature, wordsOf } from './trial.ts'
 
-/** All features on all pairs, then what is done to the server; at the end the ledger is compared with what was told. */
+/**
+ * Tries all features on all pairs, then the faults. At the end, compares the ledger with the usage that clients
+ * received.
+ */
 export async function runSuite(server: ModelServer, gateway: Gateway, tell: (cell: Cell) => void): Promise<Results> {
   const startedMs = performance.now()
   const side = throughGateway(gateway.url, gateway.key)
@@ -84,8 +87,8 @@ function cellOf(
 }
 
 /**
- * Every answer that came to its end has its debit, with the figures that its client was told; one that was cut has one for
- * what was shown; what was refused has none.
+ * Compares the ledger with what clients received. A complete answer must have a debit with the usage that its client
+ * received. An answer that was cut must have a debit for the part that was shown. A refusal must have none.
  */
 function compare({ bills, cut, refused }: Required<Side>, gateway: Gateway): Pick<Results, 'billed' | 'differing'> {
   const entries = gateway.entries()
@@ -97,7 +100,7 @@ function compare({ bills, cut, refused }: Required<Side>, gateway: Gateway): Pic
       [usage.input, usage.cached, usage.output],
       [input_tokens + cache_read_tokens, cache_read_tokens, output_tokens],
     ].map((figures) => figures.join('/'))
-    return told === billed ? [] : [`${what}: told ${told}, billed ${billed}`]
+    return told === billed ? [] : [`${what}: the client received ${told}, billed ${billed}`]
   })
   const unbilled = cut.filter(({ id }) => !((entries.get(id)?.output_tokens ?? 0) > 0))
   const billedRefusals = refused.filter(({ id }) => entries.has(id))
@@ -105,7 +108,7 @@ function compare({ bills, cut, refused }: Required<Side>, gateway: Gateway): Pic
     billed: bills.length,
     differing: [
       ...whole,
-      ...unbilled.map(({ what }) => `${what}: what was shown of a cut answer is not billed`),
+      ...unbilled.map(({ what }) => `${what}: the shown part of a cut answer is not billed`),
       ...billedRefusals.map(({ what }) => `${what}: a refusal is billed`),
     ],
   }

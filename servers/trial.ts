@@ -3,23 +3,23 @@ import { type Ask, type Client, clientOf, type Told } from './client.ts'
 import type { Feature, Trial } from './features.ts'
 import { modelIds } from './gateway.ts'
 
-/** What an answer told its client of its cost, to be compared with the ledger. */
+/** The usage that a client received, to be compared with the ledger. */
 export type Bill = { id: string; usage: Told['usage']; what: string }
 
-/** Where trials ask: through the gateway, or straight at the server. */
+/** The address that trials ask: the gateway, or the server directly. */
 export type Side = {
   url: string
   key: string
   modelOf(wire: ClientWire): string
   bills?: Bill[]
-  /** Answers that were begun and not told to their end, and requests that were refused. */
+  /** Answers that were cut, and requests that were refused. */
   cut?: Asked[]
   refused?: Asked[]
 }
 
 type Asked = { id: string; what: string }
 
-/** One client on one pair. */
+/** Opens the setting of a feature for one client on one pair of wires. @param what names it in failures */
 export function openTrial(
   side: Side,
   clientWire: ClientWire,
@@ -45,7 +45,7 @@ export function openTrial(
       const told = await client
         .ask(side.modelOf(modelWire), asked, isStreamed)
         .catch((error: unknown) => error as Error)
-      if (!(told instanceof Error)) throw new Error('an answer of half the length was told as whole')
+      if (!(told instanceof Error)) throw new Error('an answer that was cut counts as complete')
       side.cut?.push({ id: last, what })
     },
     modelWire,
@@ -54,14 +54,14 @@ export function openTrial(
     async refusal(asked, model = side.modelOf(modelWire)) {
       const told = await client.ask(model, asked, isStreamed).catch((error: unknown) => error as Error)
       if (told instanceof Error && last !== '') side.refused?.push({ id: last, what })
-      if (!(told instanceof Error)) throw new Error(`it was answered: ${told.text}`)
+      if (!(told instanceof Error)) throw new Error(`the request was not refused: ${told.text}`)
       const { status } = told as { status?: number }
       return { status: status ?? 0, text: told.message }
     },
   }
 }
 
-/** @returns what failed, in words; undefined where nothing did. */
+/** @returns the failure in words, or undefined */
 export async function tryFeature(feature: Feature, trial: Trial): Promise<string | undefined> {
   try {
     await feature.run(trial)

@@ -1,6 +1,6 @@
 /*
- * The file format of llama.cpp's models, as far as a small one needs it: version 3, numbers in little endian, a head of named
- * values, then the tensors, each at a multiple of 32 bytes.
+ * Writes the part of llama.cpp's model format that a small model needs: version 3, numbers in little endian, a head of
+ * named values, then the tensors, each at a multiple of 32 bytes.
  */
 
 /** A named value of the head. `count` is an unsigned, `code` a signed number of 32 bits. */

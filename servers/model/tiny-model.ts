@@ -3,18 +3,19 @@ import { type Tensor, type Value, writeGguf } from './gguf.ts'
 import { lettersOf, Vocabulary } from './vocabulary.ts'
 
 /*
- * A language model of 6 MB that was not trained but written down, so that real model servers have something to serve whose
- * answers are short, exact and known. It knows a few sentences. Which of them it says depends on the trigger word of highest
- * rank in its prompt:
+ * A language model of 6 MB for real model servers, with short and known answers. Its weights are set by hand, not
+ * trained. It knows a few sentences. The trigger word of the highest rank in the prompt selects the sentence:
  *
- * - Every token has a direction of its own, and the last matrix says which token follows which: that alone makes it go on
- *   with a sentence once it has begun.
- * - One attention head looks back for trigger words, the later ones in `triggers` louder, and adds a direction that says
- *   which was loudest.
- * - The feed-forward layer joins where the answer stands (its begin, behind the reasoning, behind a call) with the trigger,
- *   and says which token comes there.
+ * - Every token has its own dimension, and the output matrix says which token follows which. That is enough to continue
+ *   a sentence.
+ * - One attention head searches the prompt for trigger words. Later ones in `triggers` have a higher weight, and the
+ * head
+ *   adds the dimension of the one with the highest weight.
+ * - The feed-forward layer combines the position in the answer (its beginning, after reasoning, after a call) with the
+ *   trigger word, and selects the next token there.
  *
- * Where a server holds it to a grammar the preferences at the end decide, so that it closes what it opens.
+ * If a server restricts the answer to a grammar, weaker preferences decide (`preferUnderGrammar`). They close what is
+ * open.
  */
 
 const width = 512
@@ -38,7 +39,7 @@ export const triggers = [
 
 export type Trigger = (typeof triggers)[number]
 
-/** What the model says, by trigger; without one `greeting`. */
+/** The model's sentences. Without a trigger word, it answers `greeting`. */
 export const sayings = {
   greeting: 'Hello there I am a tiny model ☕ 😀 and done',
   reasoning: 'I should think first\nok',
@@ -66,11 +67,11 @@ type Script = {
   pad: number
   /** The token of each trigger. */
   triggerIds: readonly number[]
-  /** At a token, where the trigger was heard: what comes next. */
+  /** The token `to` that follows the token `at`, if the prompt has the trigger word. */
   jumps: { at: number; trigger: Trigger; to: number }[]
 }
 
-/** The sentences, each piece a token of its own, and what leads from one to another. */
+/** Adds the sentences to the vocabulary, each piece as a token. @returns the jumps between sentences */
 function writeScript(vocabulary: Vocabulary, follows: Float32Array): Script {
   const line = vocabulary.id('\n')
   const blankLine = vocabulary.add('\n\n')
@@ -96,7 +97,7 @@ function writeScript(vocabulary: Vocabulary, follows: Float32Array): Script {
     for (const [index, id] of path.slice(1).entries()) prefer(path[index]!, id, 10)
     return ids[0]!
   }
-  // The smiling face comes in two halves.
+  // The bytes of the smiling face are in two tokens.
   const smile = [Buffer.from([0x20, 0xf0, 0x9f]), Buffer.from([0x98, 0x80])]
   const hello = chain(
     ['Hello', ' there', ' I', ' am', ' a', ' tiny', ' model', ' ☕', ...smile, ' and', ' done'],
@@ -140,7 +141,7 @@ function writeScript(vocabulary: Vocabulary, follows: Float32Array): Script {
     pad,
     triggerIds,
     jumps: [
-      // An answer begins behind a line's end, or behind reasoning that the template has closed.
+      // An answer begins after the end of a line, or after reasoning that the template has closed.
       ...[line, blankLine].flatMap((at) => firsts.map(([trigger, to]) => ({ at, trigger, to }))),
       { at: line, trigger: '@think', to: think },
       { at: line, trigger: '@rcall', to: think },
@@ -152,7 +153,9 @@ function writeScript(vocabulary: Vocabulary, follows: Float32Array): Script {
   }
 }
 
-/** What is said where the sentence is not allowed: short values, and an end to what is open. */
+/**
+ * Sets the preferences for answers in which a grammar forbids the sentence: short values, and the end of what is open.
+ */
 function preferUnderGrammar(vocabulary: Vocabulary, follows: Float32Array, end: number): void {
   const atLeast = (to: number, strength: number) => {
     for (let from = 0; from < vocabularySize; from++) {
@@ -184,7 +187,7 @@ function preferUnderGrammar(vocabulary: Vocabulary, follows: Float32Array, end: 
   }
 }
 
-/** Where directions lie in the width: tokens, then triggers that were heard, then joints. */
+/** The first dimensions of the found trigger words, and of the jumps. Those of the tokens begin at 0. */
 const heardAt = vocabularySize
 const jointAt = vocabularySize + triggers.length
 
@@ -203,7 +206,7 @@ function tensorsOf(follows: Float32Array, { triggerIds, jumps }: Script): Record
     for (let from = 0; from < vocabularySize; from++) {
       set(output, token, from, follows[from * vocabularySize + token]!)
     }
-    // Every token asks; the direction asked in turns so slowly that distance does not matter.
+    // Every token queries in the dimension that RoPE rotates most slowly, so the distance does not matter.
     set(query, headSize - 2, token, 1)
   }
   for (const [rank, id] of triggerIds.entries()) {
@@ -256,7 +259,7 @@ function headOf({ texts, kinds }: Vocabulary, { end, pad }: Script): Record<stri
     'tokenizer.ggml.pre': { text: 'qwen2' },
     'tokenizer.ggml.tokens': { texts },
     'tokenizer.ggml.token_type': { codes: kinds },
-    // There must be one; nothing is to be merged but what is a token of its own.
+    // llama.cpp requires at least one merge. This one makes the token of a blank line.
     'tokenizer.ggml.merges': { texts: [`${line} ${line}`] },
     'tokenizer.ggml.eos_token_id': { count: end },
     'tokenizer.ggml.padding_token_id': { count: pad },

@@ -37,7 +37,7 @@ export class Vocabulary {
   }
 }
 
-/** The tokenizer writes bytes as printable letters: those that print stand for themselves, the others come behind U+00FF. */
+/** The tokenizer writes bytes as printable letters: those that print stand for themselves, the others follow U+00FF. */
 export function lettersOf(piece: string | Buffer): string {
   return Array.from(Buffer.from(piece as string), letterOf).join('')
 }

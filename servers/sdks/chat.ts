@@ -15,7 +15,7 @@ export function chatClient(place: Place): Client {
       if (!isStreamed) return toldOf(await sdk.chat.completions.create(params, options))
       const usage = { include_usage: true }
       const stream = sdk.chat.completions.stream({ ...params, stream: true, stream_options: usage }, options)
-      // The SDK keeps the last piece only of a field that it does not know.
+      // Of a field that it does not know, the SDK keeps only the last piece.
       let reasoning = ''
       stream.on('chunk', ({ choices }) => {
         reasoning += (choices[0]?.delta as Reasoning | undefined)?.reasoning_content ?? ''

@@ -4,7 +4,7 @@ import { heardFetch } from '../client.ts'
 
 type Params = Anthropic.MessageCreateParamsNonStreaming
 
-/** The wire wants a cap in every request. */
+/** The output cap of requests without one, because the wire requires it. */
 const capDefault = 300
 
 export function messagesClient(place: Place): Client {
@@ -21,7 +21,7 @@ export function messagesClient(place: Place): Client {
       return toldOf(await stream.finalMessage())
     },
     async countTokens(model, text) {
-      // It gives way to all that pays, also on a machine that is busy with something else (ruling R18).
+      // On a busy machine, the gateway refuses counts in favour of requests that pay (ruling R18).
       const counted = await sdk
         .withOptions({ maxRetries: 8 })
         .messages.countTokens({ model, messages: [{ role: 'user', content: text }] })
