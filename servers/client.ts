@@ -3,7 +3,7 @@ import { chatClient } from './sdks/chat.ts'
 import { messagesClient } from './sdks/messages.ts'
 import { responsesClient } from './sdks/responses.ts'
 
-/** A request in a form of no wire. The client of each SDK writes it for its own wire. */
+/** A request in a wire-neutral form. The client of each SDK writes it for its own wire. */
 export type Ask = {
   turns: readonly Turn[]
   system?: string

@@ -16,11 +16,16 @@ export type Adapter = {
   pairs?: readonly string[]
   /** What the gateway's documentation says it does differently. */
   deviations: readonly Deviation[]
-  /** How many lanes it configures. More than run at once, so that a model that failed has time to be trusted again. */
+  /**
+   * The number of lanes: models of each wire. It is above `jobs`, so that a gateway may rest a failed model for a
+   * while.
+   */
   lanes: number
-  /** How many cases run at once without a word from the user; 1 if not given. */
+  /** How many cases run at once without `--jobs`. Default: 1. */
   jobs?: number
-  /** Names of models, if the gateway needs others. The upstream's end with `-` and the lane from lane 2 on. */
+  /**
+   * Names of models, if the gateway needs special ones. From lane 2 on, the upstream's name ends with `-` and the lane.
+   */
   names?(wire: Wire, lane: number): { client: string; upstream: string }
   /** Says which version is installed, or why it cannot run. */
   find(): Promise<{ version: string } | { missing: string }>

@@ -1,7 +1,7 @@
 import type { Answer, AnswerUsage, Json, ScriptedEvent, Wire } from './case.ts'
 import { type JsonObject, listOf, objectOf, textOf } from './json.ts'
 
-/** Writes an answer that is in words of all wires as a whole body of one. */
+/** Writes a wire-neutral answer as the JSON body of a wire. */
 export function writeAnswer(wire: Wire, answer: Answer, model: string): JsonObject {
   const { text = '', reasoning, stop = 'end', usage = { input: 10, output: 5 } } = answer
   const calls = (answer.calls ?? []).map(({ id, name, input, arguments: words }) => ({

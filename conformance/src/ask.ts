@@ -1,7 +1,7 @@
 import type { Ask, AskTurn, Json, Wire } from './case.ts'
 import { compact, type JsonObject } from './json.ts'
 
-/** Writes a request that is in words of all wires as a body of one. The model is `$model`. */
+/** Writes a wire-neutral request as the body of a wire. The model is `$model`. */
 export function writeAsk(wire: Wire, ask: Ask): JsonObject {
   const { system, text, turns, tools, toolChoice, maxTokens, reasoning, cacheKey, stream, body = {} } = ask
   const all: AskTurn[] = turns ?? [{ user: text ?? 'Hi' }]

@@ -3,8 +3,9 @@ import { parse } from './json.ts'
 import { findDifferences, type ModelNames, type Pair, type Trace } from './verdict.ts'
 
 /*
- * The proof that a case can fail. From a run that passed, wrong ones are made: each value changed, dropped or added, each list
- * shorter, doubled or in another order. Every expectation of the case must notice at least one of them.
+ * Proves that cases can fail. From a run that passed, it makes wrong runs: with a value changed, dropped or added, or
+ * with a list shortened, lengthened or in another order. Every expectation of the case must notice at least one wrong
+ * run.
  */
 
 /** @property expectation the side and path of an expectation that noticed nothing */
@@ -71,7 +72,7 @@ type Expected = { kind: 'steps' | 'asked'; at: number; side: string; path: strin
 
 const nameOf = ({ side, path }: Expected) => `${side}: ${path}`
 
-/** Lists what the case expects of what was seen. */
+/** Lists the expectations of the case that apply to the run. */
 function expectationsOf(one: Case, pair: Pair, trace: Trace): Expected[] {
   const steps = (one.client[pair.client] ?? one.client['*'])!.steps
   const exchanges = (one.model && (one.model[pair.model] ?? one.model['*'])!.exchanges) ?? []
@@ -106,7 +107,7 @@ function* wrongsOf(value: Json): Generator<Json> {
     yield `${value}x`
     yield `x${value}`
     yield value.slice(1)
-    // A part that must not be there, and JSON in a text that says something else.
+    // JSON in a text gets wrong values too.
     for (const wrong of wrongJson(value)) yield wrong
   } else if (typeof value === 'number') {
     yield value * 2 + 1
@@ -122,8 +123,8 @@ function* wrongJson(text: string): Generator<string> {
 }
 
 /**
- * Puts values at the place of a path that has only names and entries: for what must be absent. Texts and numbers of the matcher
- * are among them, for one that forbids them.
+ * Puts values at a path that has only names and entries, for expectations that a value is absent. The texts and numbers
+ * of the matcher are also put there, for matchers that forbid them.
  */
 function* additions(value: Json, path: string, matcher: Json): Generator<Json> {
   if (/[|*?]/.test(path)) return

@@ -1,5 +1,6 @@
 /*
- * The types of a case file. case.schema.json says the same with a sentence for each member, and is what files are checked with.
+ * The types of a case file. case.schema.json has the same types with a sentence about each member. Files are checked
+ * with that schema.
  */
 
 /** JSON as it is parsed; undefined stands for a value that is absent. */
@@ -33,7 +34,7 @@ export type Clause =
   | { source: string; url: string; day: string; says: string }
   | { sdks: { name: string; version: string }[]; says: string }
 
-/** A request in words that all wires have. `ask.ts` writes it for a wire. */
+/** A request in a wire-neutral form. `ask.ts` writes it for a wire. */
 export type Ask = {
   system?: string
   text?: string
@@ -80,7 +81,7 @@ export type ScriptedEvent =
   | { cut: true }
   | { hang: true }
 
-/** An answer in words that all wires have. `answer.ts` writes it for a wire, whole or as a stream. */
+/** An answer in a wire-neutral form. `answer.ts` writes it for a wire, as JSON or as a stream. */
 export type Answer = {
   text?: string
   reasoning?: string
@@ -108,7 +109,7 @@ export type Reply = {
   events?: ScriptedEvent[]
   raw?: string
   base64?: string
-  /** Nothing is sent before. */
+  /** The pause before anything is sent. */
   pauseMs?: number
   /** The body is written in pieces of so many bytes. */
   splitBytes?: number

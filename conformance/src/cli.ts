@@ -42,7 +42,7 @@ Options of run:
   --only TEXT       run cases whose id has this text, such as streams/ or usage; may be given several times
   --level LEVEL     run cases of this level only
   --jobs N          cases at a time; the gateway then needs N models of each wire; default 1, or the adapter's
-  --lanes N         so many models of each wire in turn, for a gateway that rests a model after failures; default as --jobs
+  --lanes N         use N models of each wire in turn, for a gateway that rests a model after failures; default as --jobs
   --baseline FILE   expected failures, as JSON: [{"case", "pair", "why"}]; an entry that does not fail is an error
   --prove           make wrong runs of each that passed, and check that every expectation notices one
   --out FOLDER      write results.json, results.md, results.xml and a badge for each level
@@ -53,7 +53,7 @@ Exit codes: 0 no MUST and no SHOULD fails that the baseline does not have; 1 one
 
 const suite = JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')).version as string
 
-/** The options of each command; of `run` by the kind of run. Another one would have no effect, and is refused. */
+/** The options of each command, and of each kind of run. All others are refused, because they would have no effect. */
 const optionsOf: { readonly [command: string]: readonly string[] } = {
   'run --adapter': ['adapter', 'upstream-port', 'only', 'level', 'jobs', 'baseline', 'prove', 'out'],
   'run --gateway': 'gateway key upstream-port wires only level jobs lanes baseline prove out'.split(' '),
@@ -95,7 +95,7 @@ try {
   const { message } = error as Error
   console.error(message)
   process.exitCode = error instanceof Exit ? error.code : 2
-  // Cases that run yet would go on.
+  // Otherwise the cases that still run would go on.
   if (Number(process.exitCode) > 128) process.exit()
 }
 
@@ -183,7 +183,7 @@ function isReport(report: Report | null): report is Report {
   )
 }
 
-/** Makes the folder of `--out`, before a run could be in vain. */
+/** Makes the folder of `--out` before the run, whose results would be lost if that failed. */
 function makeFolder(folder: string): void {
   try {
     mkdirSync(folder, { recursive: true })
@@ -217,7 +217,7 @@ async function run(options: Options): Promise<number> {
   if (options.out) makeFolder(options.out)
   const started = Date.now()
   const proofs = createProofs()
-  // A proof takes time, in which no answer could be read. So all are made after the run.
+  // Proofs are made after the run, because no answer could be read while one is computed.
   const traces: Parameters<typeof proofs.add>[] = []
   const onTrace = options.prove ? { onTrace: (...traced: (typeof traces)[number]) => traces.push(traced) } : {}
   const { gateway, switchedOn, results } = options.adapter
@@ -379,7 +379,7 @@ function describeSetting(port: number, lanes: number, chosen: readonly Wire[]): 
     if (lanes > 4) return [`  ${names[0]}, ${names[1]} … ${names.at(-1)}   ${wire}`]
     return names.map((name) => `  ${name.padEnd(24)} ${wire}`)
   })
-  return `The gateway needs these models, each with this name towards the model too:
+  return `The gateway needs these models, with the same name for clients and at the upstream:
 
   Base URL    http://127.0.0.1:${port} (with /v1 if the gateway wants it)
   Key         bothsides-upstream-key

@@ -88,7 +88,7 @@ export function send(
 
 type Seen = Pick<ClientObservation, 'status' | 'headers' | 'raw' | 'events'>
 
-/** Reads what came as the wire would: a body, or a stream that is put together. */
+/** Reads what the client received, by its wire: a body, or a stream whose events are joined to a body. */
 export function observe(wire: Wire, seen: Seen, ended: ClientObservation['ended']): ClientObservation {
   const reader = clientWires[wire]
   const isStream = seen.events.length > 0

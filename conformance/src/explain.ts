@@ -3,7 +3,7 @@ import { writeAsk } from './ask.ts'
 import type { Case, Exchange, Json, Wire } from './case.ts'
 import { pairsOf } from './load-cases.ts'
 
-/** Shows a case as a page: what is said in words of all wires is written out for the first pair. */
+/** Shows a case as a page. Its requests and answers are written for the wires of its first pair. */
 export function explain(one: Case): string {
   const [pair] = pairsOf(one)
   const { clause, level, title, note } = one

@@ -11,7 +11,7 @@ export type Mismatch = { path: string; expected: string; actual: Json | undefine
 /** Values that `$same` has bound in this run of a case, by their names. */
 export type Bindings = Map<string, Json>
 
-/** Lists what an observation lacks of an expectation. */
+/** Lists the parts of an expectation that an observation does not meet. */
 export function findMismatches(expectation: Expectation, observation: Json, bindings: Bindings): Mismatch[] {
   return Object.entries(expectation).flatMap(([path, matcher]) =>
     mismatch(matcher, valueAt(observation, path), { path, bindings }),

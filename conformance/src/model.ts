@@ -10,11 +10,14 @@ import { replaceModel } from './replace.ts'
 import { clientWires } from './wires/index.ts'
 
 /*
- * The model of all cases: one server on three wires. Cases that run at once have a lane each. The name of the model says the
- * lane: it ends with its number from lane 2 on.
+ * The model of all cases: one server on three wires. Cases that run at once each have a lane, which the name of the
+ * model shows: from lane 2 on, it ends with the number of the lane.
  */
 
-/** What the model does for one run of a case. @property wire that of the pair, on which the gateway should ask */
+/**
+ * The script and the requests of one run of a case.
+ * @property wire the pair's model wire, on which the gateway should ask
+ */
 export type Lane = {
   wire: Wire
   script: ModelScript | undefined
@@ -73,7 +76,7 @@ async function answer(lanes: ReadonlyMap<number, Lane>, request: IncomingMessage
   for await (const chunk of request) chunks.push(chunk as Buffer)
   const raw = Buffer.concat(chunks).toString()
   const path = request.url!.replace(/\?.*$/s, '')
-  // Gateways ask for the list, and whether somebody is there, of their own accord.
+  // Some gateways request the list of models, or check by themselves that the model answers.
   if (request.method !== 'POST') return sendJson(response, 200, { object: 'list', data: [] })
   const body = parse(raw)
   const name = textOf(objectOf(body)['model'])
@@ -90,7 +93,7 @@ async function answer(lanes: ReadonlyMap<number, Lane>, request: IncomingMessage
     left: false,
   }
   lane.seen.push(observation)
-  // Without a script, no wire is the right one: the request itself is the fault.
+  // Without a script, any request is the fault, whatever its wire.
   if (lane.script && wire && wire !== lane.wire) lane.wrongWire = wire
   const exchanges = lane.script?.exchanges ?? []
   const exchange = exchanges[Math.min(lane.seen.length, exchanges.length) - 1]
@@ -170,7 +173,7 @@ async function write(
 
 function cut(response: ServerResponse): void {
   closedByScript.add(response)
-  // What was written leaves first.
+  // The bytes that were written must be sent first.
   response.write('', () => setTimeout(() => response.destroy(), 20))
 }
 

@@ -4,11 +4,14 @@ import type { Json } from './case.ts'
 export type ClientObservation = {
   status: number
   headers: { [name: string]: string }
-  /** The body as JSON; absent if it is none, or a stream. */
+  /** The body as JSON; absent if it is not JSON, or a stream. */
   body?: Json
   raw: string
   events: SeenEvent[]
-  /** A chat stream ended with [DONE], a messages stream with message_stop, a responses stream with its last event. */
+  /**
+   * Whether a chat stream ended with [DONE], a messages stream with message_stop, a responses stream with its last
+   * event.
+   */
   done: boolean
   ended: 'complete' | 'cut' | 'left' | 'late'
   /** The first violation of the order of events; absent in a stream that is in order. */
@@ -20,7 +23,7 @@ export type SeenEvent = { event?: string; data: Json }
 
 export type SeenError = { type?: Json; code?: Json; param?: Json; message?: Json }
 
-/** An answer in words that all wires have, whole or put together from a stream. */
+/** An answer in a wire-neutral form, read from a body or from the events of a stream. */
 export type Reading = {
   id?: string
   model?: string
@@ -43,7 +46,7 @@ export type SeenUsage = {
   reasoning?: number
 }
 
-/** What the model was sent in one exchange. */
+/** The request that the model received in one exchange. */
 export type ModelObservation = {
   method: string
   path: string
@@ -51,11 +54,11 @@ export type ModelObservation = {
   body?: Json
   raw: string
   asked: AskedReading
-  /** The gateway closed the connection before the answer was whole. */
+  /** Whether the gateway closed the connection before the answer was complete. */
   left: boolean
 }
 
-/** A request in words that all wires have. */
+/** A request in a wire-neutral form. */
 export type AskedReading = {
   model?: Json
   stream: boolean

@@ -58,7 +58,7 @@ function walk(value: Json | undefined, steps: readonly Step[]): Json | undefined
       if (!Array.isArray(value)) return undefined
       const { where } = step
       const chosen = where ? value.filter((entry) => String(valueAt(entry, where.name)) === where.is) : value
-      // A list in a list is one list, and the steps that judge a whole list follow its last [*].
+      // Nested lists become one list. Steps such as |join, after the last [*], apply to all of that list.
       const split = rest.findIndex(({ kind }) => kind === 'apply')
       const [inner, outer] = split < 0 ? [rest, []] : [rest.slice(0, split), rest.slice(split)]
       const isNested = inner.some(({ kind }) => kind === 'each')

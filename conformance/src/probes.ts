@@ -25,7 +25,7 @@ const hello = 'Say hello in one short sentence.'
 /** The output cap leaves room for a model that reasons without being asked; few answers come near it. */
 const cap = { maxTokens: 2_000 }
 
-/** The questions, by name. `$model` is the model in what `writeAsk` makes of them. */
+/** The questions, by name. In the bodies that `writeAsk` makes of them, the model is `$model`. */
 export const probes = {
   text: { ...cap, text: hello },
   stream: { ...cap, text: hello, stream: true },

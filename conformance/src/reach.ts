@@ -5,11 +5,13 @@ import type { Subject } from './run.ts'
 import { runCase } from './run-case.ts'
 
 /*
- * What is asked before a run: whether the gateway is there, takes the key, and asks the models. A run of all cases would say it
- * hundreds of times.
+ * Checks before a run whether the gateway answers, accepts the key, and asks the models. Otherwise a run would report
+ * the same failure hundreds of times.
  */
 
-/** Says why nothing answers at the address. Any answer will do, also one that sends the client elsewhere, which is not followed. */
+/**
+ * Returns the reason why nothing answers at an address. Any answer is enough. A redirect is one, and is not followed.
+ */
 export async function whyUnreachable(origin: string, limitMs = 10_000): Promise<string | undefined> {
   try {
     const response = await fetch(origin, { redirect: 'manual', signal: AbortSignal.timeout(limitMs) })
@@ -31,8 +33,9 @@ const greeting = {
 } as unknown as Case
 
 /**
- * Asks each model once, by the first wire of the client that reaches it. Without `models` it asks an endpoint, which needs one answer.
- * @returns what could not be reached in words, empty if all could; and whether that is all
+ * Asks each model on one client wire after the other, until the gateway has asked it. Without `models` it asks an
+ * endpoint, which needs one answer.
+ * @returns a text about models that were not reached, empty if all were; and whether no model was reached
  */
 export async function askOnce(
   subject: Subject,
@@ -67,7 +70,7 @@ async function collectRefusals(subject: Subject, model: Wire, isScripted: boolea
   return answers
 }
 
-/** Whether a case failed because the model was not asked, as it is while a gateway rests one that failed. */
+/** Whether a case failed because the model was not asked, for example because the gateway rests it after a failure. */
 export function isKeptAway({ verdict, differences }: Result): boolean {
   return verdict === 'fail' && differences.some((text) => text.startsWith('model: requests is 0'))
 }

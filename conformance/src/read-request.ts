@@ -4,7 +4,7 @@ import type { AskedReading } from './observation.ts'
 
 type Turn = AskedReading['turns'][number]
 
-/** Reads a request of a wire in words that all wires have. */
+/** Reads a request of a wire into a wire-neutral form. */
 export function readRequest(wire: Wire, body: JsonObject): AskedReading {
   const read = readers[wire](body)
   return compact({

@@ -103,7 +103,7 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return line(head) + line(head.map(() => '---')) + rows.map(line).join('')
 }
 
-/** Writes a report for readers of JUnit's XML. What is unsupported or declared is skipped there. */
+/** Writes a report as JUnit's XML. Cases that are unsupported, refused or declared deviations count as skipped. */
 export function writeJunit({ gateway, results }: Report): string {
   const suites = [...Map.groupBy(results, ({ area }) => area)].map(([area, ofArea]) => {
     const count = (names: readonly VerdictName[]) => ofArea.filter(({ verdict }) => names.includes(verdict)).length
@@ -154,7 +154,7 @@ export function drawBadge({ suite, results }: Report, level: Level): string {
 /** @property pair without it: all pairs of the case */
 export type ExpectedFailure = { case: string; pair?: string; why: string }
 
-/** What a baseline of expected failures changes: failures that it does not have, and entries that failed nothing. */
+/** Compares results with a baseline. @returns the failures that it does not have, and its entries that did not fail */
 export function compareBaseline(
   results: readonly Result[],
   baseline: readonly ExpectedFailure[],

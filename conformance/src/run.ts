@@ -20,7 +20,7 @@ export type Subject = {
   readSpent?: (() => Promise<number>) | undefined
   headers?: ((wire: Wire) => Readonly<Record<string, string>>) | undefined
   onResult?(result: Result): void
-  /** Is given each first trace; for proofs of the checkers. */
+  /** Called with the trace of each first attempt, for `--prove`. */
   onTrace?(one: Case, pair: Pair, trace: Trace, names: ModelNames): void
 }
 
@@ -51,7 +51,7 @@ export async function runCases(cases: readonly Case[], subject: Subject): Promis
   return results.sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1))
 }
 
-/** Whether the model refuses, breaks off, or sends what is no answer. */
+/** Whether the model refuses, cuts its answer, or sends an invalid one. */
 export function hasFailingModel({ client, model = {} }: Case): boolean {
   const steps = Object.values(client).flatMap((side) => side.steps)
   const replies = Object.values(model).flatMap(({ exchanges }) => exchanges.map(({ reply }) => reply))

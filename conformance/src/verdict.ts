@@ -5,7 +5,7 @@ import { replaceModel } from './replace.ts'
 
 export type Pair = { client: Wire; model: Wire }
 
-/** All that was seen in one run of a case. `fault` is why a later step could not be asked. */
+/** All that was seen in one run of a case. `fault` is the reason why a step was not sent. */
 export type Trace = {
   steps: ClientObservation[]
   asked: ModelObservation[]
@@ -25,7 +25,7 @@ export type Difference = Mismatch & { side: string }
 
 export type Verdict = { verdict: VerdictName; differences: Difference[]; note?: string }
 
-/** Judges a run. It has no effect and needs nothing but its arguments, so that bad traces can prove it. */
+/** Judges a run. It depends only on its arguments and has no effect, so that it can be tried on wrong runs. */
 export function judge(one: Case, pair: Pair, trace: Trace, names: ModelNames): Verdict {
   if (trace.wrongWire) {
     const note = `the gateway asked this model on ${trace.wrongWire}, not on ${pair.model}`
@@ -94,7 +94,7 @@ export function findDifferences(one: Case, pair: Pair, trace: Trace, names: Mode
   return found
 }
 
-/** Each answer has these, unless its case says something else of the path. */
+/** The expectations of each answer, unless its case has another one for the same path. */
 const always: Expectation = { disorder: { $absent: true }, ended: { $not: 'late' } }
 
 function judgement({ client, model }: Case, pair: Pair) {

@@ -18,11 +18,11 @@ export type ClientWire = {
   /** Finds the error in a body or in an event. */
   readError(body: JsonObject): SeenError | undefined
   /**
-   * Finds the first violation of the order of events, as clients rely on it. A stream without an end is in order. What SDKs
-   * tolerate has cases of its own, so that one habit of a gateway does not fail every stream.
+   * Finds the first violation of the order of events, as clients rely on it. A stream without an end is in order.
+   * Deviations that SDKs tolerate have cases of their own, so that one of them does not fail every stream.
    */
   findDisorder(datas: readonly Json[]): string | undefined
-  /** Finds what the vendor sends in every stream with usage and these events lack, although SDKs live without it. */
+  /** Finds a part that the vendor sends in every stream with usage, and that is missing here. SDKs do not need it. */
   findMissing(datas: readonly Json[]): string | undefined
 }
 
