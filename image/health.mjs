@@ -1,4 +1,5 @@
-// Asks the server of this container how it is: 0 where it is well. `health.mjs readyz` asks whether it takes inference.
+// Exits with 0 if the server of this container is well. `health.mjs readyz` checks whether it accepts inference
+// requests.
 import { get } from 'node:http'
 
 const origin = `http://${process.env.TRIWIRE_ADMIN_LISTEN ?? '127.0.0.1:8081'}`

@@ -18,7 +18,7 @@ export default defineConfig({
     // Pages have no HTML of their own: `<id>` in a sentence is text.
     html: false,
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
-    // As the links of the repository have them: letters, digits, `-` and `_`; blanks become `-`.
+    // The same anchors as in the repository's links: letters, digits, `-` and `_`; blanks become `-`.
     anchor: {
       slugify: (text: string) =>
         text
@@ -45,7 +45,7 @@ export default defineConfig({
     nav: [
       { text: 'Quickstart', link: '/docs/quickstart' },
       { text: 'Admin API', link: '/api/' },
-      // The base of this version stands before each link, so that another version is its neighbour.
+      // VitePress puts the base of this version before each link, so `..` leads to the other versions.
       { text: version, items: versions.map((one: string) => ({ text: one, link: `/../${one}/`, target: '_self' })) },
     ],
     sidebar,

@@ -4,7 +4,7 @@ import theme from 'vitepress/theme-without-fonts'
 import { h } from 'vue'
 import './style.css'
 
-// The theme's own page for addresses that lead nowhere has no main part for screen readers.
+// The theme's own page for unknown addresses has no `main` element, which screen readers need.
 const notFound = () =>
   h('main', { class: 'not-found' }, [h('h1', 'There is no such page'), h('a', { href: withBase('/') }, 'All pages')])
 
