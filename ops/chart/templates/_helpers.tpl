@@ -25,6 +25,6 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- fail "ingress.host: name the host under which clients reach the gateway" -}}
 {{- end -}}
 {{- if and .Values.metrics.serviceMonitor (eq .Values.metrics.tokenSecret "") -}}
-{{- fail "metrics.tokenSecret: /metrics wants the metrics.token of the configuration: name the Secret that has it" -}}
+{{- fail "metrics.tokenSecret: /metrics needs the metrics.token of the configuration: name the Secret that has it" -}}
 {{- end -}}
 {{- end -}}
