@@ -84,7 +84,7 @@ export function isAhead(postedMs: number, nowMs: number): boolean {
 }
 
 /** Whether a clock differs from the expected time by at most one hour. False for NaN. */
-export function isNear(nowMs: number, expectedMs: number): boolean {
+function isNear(nowMs: number, expectedMs: number): boolean {
   return Math.abs(nowMs - expectedMs) <= apartMaxMs
 }
 
