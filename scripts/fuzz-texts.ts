@@ -115,7 +115,7 @@ function createRandom(seed: number): Random {
 // biome-ignore format: pieces in rows
 const units = [
   'a', 'Error: ', 'eRRor', ' ', '\\n', '\\t', '\\"', '\\\\', '\\/', '\\u0000', '\\ud83d', '\\ude00', '\\ud83d\\ude00', 'é', '😀', '\u3000',
-  '\\u00e9', '\\u00a0', '\u00a0', '\ufeff', '\u2028', '\ufffd', '\u007f', '\\u007fkept-', '\u007fsent-', 'x-anthropic-billing-header: v=1;',
+  '\\u00e9', '\\u00a0', '\u00a0', '\ufeff', '\u2028', '\ufffd', '\u007f', '\\u007fk', '\u007fs', 'x-anthropic-billing-header: v=1;',
   '\\u0078-a-billing-header:\\n', '_raw_arguments', 'base64', 'file_data', '{\\"a\\":1}', '\\u007b', 'data:text/plain,', '\\u0020',
 ]
 

@@ -361,8 +361,8 @@ test('T16 a body is written as JSON.stringify writes it, with kept sources uncha
 test('T16 kept sources stay at their places, whatever is around them and in them', () => {
   // `"1"` comes before `a` wherever it is set; the last strings begin as a stand-in and a token do.
   const key = fc.constantFrom('b', 'a', '1', '__proto__', '')
-  const source = fc.constantFrom('{ "x" : 1.0 }', '[]', '"\u007fsent-"', '"\\u00e9"', '"é😀"')
-  const string = fc.oneof(fc.string({ unit: 'grapheme' }), fc.constantFrom('\u007f', '\u007fsent-', '\u007fkept-'))
+  const source = fc.constantFrom('{ "x" : 1.0 }', '[]', '"\u007fs"', '"\\u00e9"', '"é😀"')
+  const string = fc.oneof(fc.string({ unit: 'grapheme' }), fc.constantFrom('\u007f', '\u007fs', '\u007fk'))
   const { value } = fc.letrec((tie) => ({
     value: fc.oneof(
       { depthSize: 'small' },
