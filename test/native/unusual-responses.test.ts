@@ -256,6 +256,20 @@ test('Y3 items of a responses stream of the same wire that have the same index g
   }
 })
 
+test('Y3 an event without the id of its item keeps the index of the newest item', () => {
+  const at = (event: Json) => ({ ...event, output_index: 0 })
+  const nameless = [...deltas(1), argumentsDone(1, args)].map((event) => at({ ...event, item_id: '' }))
+  const script = events(
+    ...[created, added(0, message(0)), textDelta(0, 'Hi'), at(start({}, 1)), ...nameless, at(itemDone(1, call({}, 1)))],
+    terminal('completed', [message(0, 'Hi'), call({}, 1)]),
+  )
+  const shown = framesOf(playNatively('responses', script)).map(({ data }) => JSON.parse(data ?? '') as Json)
+  assert.deepEqual(
+    shown.filter(({ item_id }) => item_id === '').map(({ output_index }) => output_index),
+    nameless.map(() => 1),
+  )
+})
+
 /** Calls of a whole answer, and what is shown of them. */
 const wholes: [what: string, item: Json, said: string | undefined][] = [
   ['arguments as an object', call({ arguments: { a: 'é' } }), `f ${args}`],

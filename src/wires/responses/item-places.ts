@@ -24,8 +24,8 @@ export class ItemPlaces {
     if (!isStart && !this.#isMoved) return frame
     const told = toldPlace.exec(frame)?.[1]
     if (told === undefined) return frame
-    const id = (name.startsWith('response.output_item.') ? idOfItem : ownerOf).exec(frame)?.[1]
-    const shown = isStart ? this.#begin(told, id) : ((id && this.#byId.get(id)) ?? this.#newest.get(told)?.shown)
+    const id = (name.startsWith('response.output_item.') ? idOfItem : ownerOf).exec(frame)?.[1] || undefined
+    const shown = isStart ? this.#begin(told, id) : (this.#byId.get(id ?? '') ?? this.#newest.get(told)?.shown)
     if (shown === undefined || shown === Number(told)) return frame
     return frame.replace(toldPlace, `"output_index":${shown}`)
   }
