@@ -60,17 +60,13 @@ export function lowerMoment(dialect: Dialect, ms: number): StoreStep<void> {
  * @returns whether the month is closed
  */
 export function* closeMonth(dialect: Dialect, untilMs: number, expectedMs?: number): StoreStep<boolean> {
-  const { headLock, schema } = dialect
+  const { headLock } = dialect
   const clock = yield* readClock(dialect)
   if (!isClockRight(clock, expectedMs) && (clock.newestMs ?? 0) < untilMs) return false
   // Nothing is posted in a moved store.
   if (yield* readMoved(dialect)) return true
   if (headLock) yield* ask(dialect, () => headLock.alone)
-  const lastMs = untilMs - 1
-  yield* execute(
-    dialect,
-    (put) => `UPDATE ${schema}.head SET moment_ms = ${put(lastMs)} WHERE moment_ms < ${put(lastMs)}`,
-  )
+  yield* raiseMoment(dialect, untilMs - 1)
   return true
 }
 
