@@ -383,7 +383,7 @@ export function splitInclusive(usage: InclusiveUsage): UsageReport {
   let cached = read(usage.cached) ?? earlier?.cacheReadTokens
   const { all, long } = readLifetimes(usage, read)
   // Some servers report 0 as the sum of cache writes, although they report the cache writes of each lifetime.
-  const sum = read(firstOf([usage.promptDetails, usage.usage].flatMap((of) => writtenNames.map((name) => of?.[name]))))
+  const sum = read(firstOf([writtenIn(usage.promptDetails), writtenIn(usage.usage)]))
   let written = sum || (all ?? sum ?? earlier?.cacheWriteTokens)
   const cachedAll = (cached ?? 0) + (written ?? 0)
   const isApart = cachedAll !== (reasoning ?? 0) && total === (prompt ?? 0) + (completion ?? 0) + cachedAll
@@ -417,6 +417,10 @@ export function splitInclusive(usage: InclusiveUsage): UsageReport {
 const writtenNames = [
   ...['cache_write_tokens', 'cache_creation_tokens', 'cache_creation_input_tokens', 'cached_creation_tokens'],
 ]
+
+function writtenIn(counts: Record<string, unknown> | undefined): unknown {
+  return counts && firstOf(writtenNames.map((name) => counts[name]))
+}
 
 /**
  * Returns the first count that is not 0, since servers may report one count by several names. If no count is above 0,

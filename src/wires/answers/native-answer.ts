@@ -185,7 +185,10 @@ export function withoutTelling(answer: Record<string, unknown>): Map<string, str
 export function hideInChoice(patch: JsonPatch, place: number, choice: Record<string, unknown>): void {
   const path = ['choices', `${place}`]
   patch.set(path, withoutTelling(choice))
-  for (const key of ['delta', 'message']) patch.set([...path, key], withoutTelling(asObject(choice[key]) ?? {}))
+  for (const key of ['delta', 'message']) {
+    const inner = asObject(choice[key])
+    if (inner) patch.set([...path, key], withoutTelling(inner))
+  }
 }
 
 /*

@@ -27,7 +27,9 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk'], earlier?
     prompt: usage['prompt_tokens'],
     cached: firstOf([
       promptDetails?.['cached_tokens'],
-      ...['prompt_cache_hit_tokens', 'cached_tokens', 'cache_read_input_tokens'].map((name) => usage[name]),
+      usage['prompt_cache_hit_tokens'],
+      usage['cached_tokens'],
+      usage['cache_read_input_tokens'],
     ]),
     promptDetails,
     completion: usage['completion_tokens'],

@@ -5,9 +5,9 @@ import { withCalls } from '../answers/native-answer.ts'
 
 /**
  * Decodes usage. On this wire `input_tokens` includes cached tokens, while the gateway's counters are disjoint.
- * @param tool_usage the member of a response that counts the billed calls of the provider's own tools
+ * @param toolUsage `tool_usage` of a response, which counts the billed calls of the provider's own tools
  */
-export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk'], tool_usage?: unknown): UsageReport {
+export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk'], toolUsage?: unknown): UsageReport {
   const usage = asObject(raw)
   if (!usage) return {}
   const inputDetails = asObject(usage['input_tokens_details'])
@@ -24,7 +24,8 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk'], tool_usa
     // Counters of 0 are accepted, because the continuation of a programmatic tool call reports them.
     zerosCount: true,
   })
-  return noteCost(noteService(withCalls(report, { ...usage, tool_usage }), usage), usage)
+  const told = toolUsage == null ? usage : { ...usage, tool_usage: toolUsage }
+  return noteCost(noteService(withCalls(report, told), usage), usage)
 }
 
 export type ResponsesUsage = {
