@@ -12,7 +12,7 @@ export type Cell = {
   failures: string[]
   /** The cases that were left out, each with its reason. */
   omitted: string[]
-  /** What an agent does after each kind of failure, if the model fails only once. */
+  /** For each kind of failure: the reaction of an agent if the model fails only once. */
   after?: Partial<Record<FailureName, After>>
   requests: number
   /** In credits, from the ledger. */

@@ -272,7 +272,7 @@ async function startPooler({ postgres, folder }: Setting, more: string): Promise
 
 /**
  * Upgrades replicas one by one from release N−1 to N. N−1 is this triwire. N is a copy with one more migration, which
- * only adds. As behind a load balancer, a replica first gets no more requests, and then ends those that run.
+ * only adds. Before a replica stops, it gets no new requests and ends those that run. A load balancer does the same.
  */
 async function upgrade(setting: Setting, size: Size): Promise<Finding[]> {
   const next = copyWithMigration(join(setting.folder, 'next'))

@@ -169,8 +169,8 @@ test('P9 timings beside a responses model’s last event, or in an event of a me
 })
 
 /**
- * What servers and gateways tell of the model: Vercel's, LiteLLM of a model of Vertex AI, Azure, Groq, OpenRouter,
- * NanoGPT, the AI/ML API and OpenCode Zen.
+ * Members of answers in which servers and gateways reveal the model's provider, routes or costs. They are of Vercel,
+ * LiteLLM with Vertex AI, Azure, Groq, OpenRouter, NanoGPT, the AI/ML API and OpenCode Zen.
  */
 const gateways = {
   provider_metadata: { gateway: { routing: { finalProvider: 'novita' }, cost: '0.0042', generationId: 'gen_01K' } },

@@ -305,7 +305,7 @@ onEachStore((engine) => {
       [59_999, false],
       [60_000, true],
     ] as const) {
-      // The clock of whoever asks is months ahead: only the store's clock counts.
+      // The client's clock is months ahead, but only the store's clock counts.
       await store.turn(endMs + laterMs)
       const { closed, head } = await readStatement(store, id, '2026-08')
       assert.equal(closed, isClosed, `${laterMs} ms`)

@@ -222,7 +222,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
 
   /**
    * Reads text outside of tags, up to an opening tag. The text inside such a tag may repeat the thought before it.
-   * @returns the text after the opening tag; empty if there is none
+   * @returns the text after the opening tag; an empty text without such a tag
    */
   #readText(text: string): string {
     const { open } = this.#tags
