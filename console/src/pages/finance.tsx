@@ -1,7 +1,7 @@
 import { withQuery } from '../api/ask.ts'
 import { useSteady } from '../api/load.ts'
 import { changedHref, place, setQuery } from '../location.ts'
-import { addMonths, dayIn, tellMonth } from '../pure/calendar.ts'
+import { addMonths, dayIn, isDay, tellMonth } from '../pure/calendar.ts'
 import { readCredits, tellColumn } from '../pure/format.ts'
 import { creditName, reportingZone, status } from '../session.ts'
 import type { TableRow } from '../shapes.ts'
@@ -44,7 +44,7 @@ const monthsShown = 14
 export function Finance() {
   const { query } = place.value
   const thisMonth = dayIn(reportingZone(), Date.now()).slice(0, 7)
-  const month = /^\d{4}-\d\d$/.test(query['month'] ?? '') ? query['month']! : thisMonth
+  const month = isDay(`${query['month']}-01`) ? query['month']! : thisMonth
   const names = [...Object.keys(columns), ...(status.value?.reporting.labels ?? []).map((name) => `label:${name}`)]
   const narrowed = names.filter((name) => nextOf(name) && query[name])
   const only = Object.fromEntries(narrowed.map((name) => [name, query[name]!]))
