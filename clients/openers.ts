@@ -7,6 +7,7 @@ import { type ClientWire, clientWireNames } from '../src/catalog/wire-names.ts'
 import { checkScript } from '../src/simulator/script.ts'
 import type { Agent } from './agents/agent.ts'
 import { npmAgents } from './agents/npm.ts'
+import { chooseAgents } from './chosen-agents.ts'
 import { install, programOf, versionOf } from './installs.ts'
 import { modelOf, openPlace, run, scripted, setUp } from './place.ts'
 
@@ -17,8 +18,7 @@ import { modelOf, openPlace, run, scripted, setUp } from './place.ts'
 // vendor's prompt.
 
 const folder = join(import.meta.dirname, '../test/fixtures/agents')
-const names = process.argv.slice(2)
-const agents = npmAgents.filter(({ client }) => names.includes(client))
+const agents = chooseAgents(npmAgents, 'openers.ts', [])
 if (!process.env['TRIWIRE_CLIENTS_INSTALLED']) install(agents.map(({ source }) => source))
 mkdirSync(folder, { recursive: true })
 for (const agent of agents)

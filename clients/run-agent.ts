@@ -85,7 +85,7 @@ async function attempt(
     const ran = await start(agent, place, clientWire, modelWire)
     const violations = gateway.takeViolations()
     const failures = [
-      ...findRun(agent, ran, token),
+      ...findRun(ran, token),
       ...findFiles({ [first]: `one ${token}`, [second]: 'two' }),
       ...(existsSync(join(work, halfFile))
         ? [`the agent ran a tool call that was cut: the file ${halfFile} exists`]
@@ -121,11 +121,7 @@ type Props = { first: string; second: string; token: string }
  * Returns the model's script by turns. Refusals come before the first three turns, one each, and cut streams before the
  * last.
  */
-function scriptOf(
-  { tools, edit, isSerial }: Agent,
-  { first, second, token }: Props,
-  failing: readonly FailureName[],
-): object {
+function scriptOf({ tools, edit }: Agent, { first, second, token }: Props, failing: readonly FailureName[]): object {
   const half = tools.run(`echo half > ${halfFile}`)
   const failures: Record<FailureName, object> = {
     '429': { status: 429, retry_after: 1 },
@@ -142,11 +138,9 @@ function scriptOf(
   }
   const write = [tools.write(first, `one ${token}`), tools.write(second, 'two')]
   const show = [tools.run(`cat first.txt second.txt; echo " sum $((40+2))"${pause}`), tools.run(`echo beside${pause}`)]
-  const calls = isSerial
-    ? [...write, ...show].map((call) => ({ tool_calls: [call] }))
-    : [{ reasoning: 'Two files are to be written.', tool_calls: write }, { tool_calls: show }]
   const turns: object[] = [
-    ...calls,
+    { reasoning: 'Two files are to be written.', tool_calls: write },
+    { tool_calls: show },
     { reasoning: 'Now read it back.', tool_calls: [tools.read(first)] },
     { reply: says, ...(tools.done && { tool_calls: [tools.done(says)] }) },
   ]
@@ -159,11 +153,11 @@ function scriptOf(
   }
 }
 
-function findRun({ isSilent }: Agent, { code, stdout, stderr, isLate }: Ran, token: string): string[] {
+function findRun({ code, stdout, stderr, isLate }: Ran, token: string): string[] {
   if (isLate) return [`not done after ${limitMs / 1000} s`]
   return [
     ...(code === 0 ? [] : [`exit code ${code}`]),
-    ...(isSilent || `${stdout}${stderr}`.includes(token) ? [] : ['does not show the answer']),
+    ...(`${stdout}${stderr}`.includes(token) ? [] : ['does not show the answer']),
   ]
 }
 
@@ -199,7 +193,7 @@ function findUpstream(
   // On the same wire the gateway passes the client's body on, in which only clients of the responses wire have a key.
   const isKeyed = agent.keyed.includes(clientWire) && (clientWire !== modelWire || clientWire === 'responses')
   const isStreaming = !agent.whole?.includes(clientWire)
-  const turns = agent.edit ? 1 : agent.isSerial ? 6 : 4
+  const turns = agent.edit ? 1 : 4
   const upstream = gateway.simulator.requests.length
   const isAnswered = (request: RecordedRequest) => isFailing || (request.status === 200 && !request.closedEarly)
   const wants: [boolean, string][] = [

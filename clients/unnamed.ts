@@ -6,6 +6,7 @@ import { checkScript, type Script } from '../src/simulator/script.ts'
 import type { Agent, ToolCall } from './agents/agent.ts'
 import { npmAgents } from './agents/npm.ts'
 import { bill } from './bill.ts'
+import { chooseAgents } from './chosen-agents.ts'
 import { install, programOf } from './installs.ts'
 import { modelOf, openPlace, run, scripted, setUp } from './place.ts'
 
@@ -15,8 +16,8 @@ import { modelOf, openPlace, run, scripted, setUp } from './place.ts'
 // ruling T5). "Named": a proxy adds a conversation key to each request. "Unnamed": no request has one. With `on_key`,
 // the gateway sets cache marks only for a key; with `auto`, the default, also without one.
 
-const [names, limitMs] = [process.argv.slice(2), 120_000]
-const agents = npmAgents.filter(({ client }) => (names.length ? names : ['cline', 'cn', 'droid']).includes(client))
+const limitMs = 120_000
+const agents = chooseAgents(npmAgents, 'unnamed.ts', ['cline', 'cn', 'droid'])
 install(agents.map(({ source }) => source))
 console.log('| Agent | unnamed, `on_key` | cached | unnamed, `auto` | cached | named | cached | unnamed ÷ named |')
 console.log('|---|---|---|---|---|---|---|---|')

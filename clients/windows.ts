@@ -5,11 +5,12 @@ import type { RecordedRequest } from '../src/simulator/simulator.ts'
 import type { Agent } from './agents/agent.ts'
 import { npmAgents } from './agents/npm.ts'
 import { pythonAgents } from './agents/python.ts'
+import { chooseAgents } from './chosen-agents.ts'
 import { programOf, versionOf } from './installs.ts'
 import { figures, modelOf, openPlace, type Place, type Ran, run, scripted, setUp } from './place.ts'
 import { readScreen } from './screen.ts'
 
-// node clients/windows.ts [client]
+// node bin/node.mjs clients/windows.ts [AGENT …]
 //
 // Prints which context window, output cap and model names each agent of `triwire setup` uses: from the agent's own
 // report if it has one, and otherwise from its requests. docs/setup.md has the table. Only installed agents are tried.
@@ -216,11 +217,10 @@ async function lookAtOpencode({ start, asked }: Tools): Promise<Seen> {
   }
 }
 
-const [only] = process.argv.slice(2)
+const shown = [...npmAgents, ...pythonAgents].filter(({ client }) => looks[client])
 const rows: string[] = []
-for (const agent of [...npmAgents, ...pythonAgents]) {
-  const entry = looks[agent.client]
-  if (!entry || (only !== undefined && only !== agent.client)) continue
+for (const agent of chooseAgents(shown, 'windows.ts', Object.keys(looks))) {
+  const entry = looks[agent.client]!
   try {
     programOf(agent.source)
   } catch {

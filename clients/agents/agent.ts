@@ -38,10 +38,6 @@ export type Agent = {
   reasons: readonly ClientWire[]
   /** The wires on which it asks for JSON answers. On all others it asks for streams. */
   whole?: readonly ClientWire[]
-  /** Whether it accepts only one tool call in a turn. */
-  isSerial?: boolean
-  /** Whether it does not print the answer. */
-  isSilent?: boolean
   /** Whether it runs a tool call that was cut, as it also does without the gateway. */
   runsHalfCalls?: boolean
   /** The failures after which it gives up, by wire. It also does so without the gateway. */
