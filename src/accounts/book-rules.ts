@@ -486,7 +486,9 @@ export function rotateKey(idOrPrefix: string, graceMs: number): BookChange<Issue
       if (old.revokedMs !== undefined) throw new BookError('key_revoked', old.id)
       if (hasEnded(old.expiresMs, nowMs)) throw new BookError('key_expired', old.id)
       if (old.session !== undefined) throw new BookError('key_of_session', old.id)
-      const expiresMs = Math.min(old.expiresMs ?? Number.POSITIVE_INFINITY, nowMs + graceMs)
+      // A rotated key is recognised by an expiry that differs from `ownExpiresMs`, so it expires at least 1 ms earlier.
+      const lastMs = old.expiresMs ?? Number.POSITIVE_INFINITY
+      const expiresMs = Math.min(old.expiresMs === old.ownExpiresMs ? lastMs - 1 : lastMs, nowMs + graceMs)
       // The new key gets the expiry that was set for the old key, not the end of the old key's grace period.
       const { write, issued } = issueKey(old, nowMs)
       return {

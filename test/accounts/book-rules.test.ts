@@ -214,6 +214,16 @@ test('R15 a rotated key lives no longer than its grace period, whatever end is r
   })
   assert.deepEqual([result.expiresMs, result.ownExpiresMs], [1_500, undefined])
   assert.equal(to(null, { revokedMs: 5 }), 'key_revoked')
+  // The grace period may be longer than what was left of the key's own life.
+  for (const own of [
+    { expiresMs: 2_000, ownExpiresMs: 2_000 },
+    { expiresMs: 1_001, ownExpiresMs: 1_001 },
+  ]) {
+    const [write] = decide(rotateKey('key_1', 5_000), { keys: [{ ...key, ...own }], nowMs: 1_000 }).writes
+    assert.ok(write?.kind === 'set_key')
+    const rotated = { ...own, ...write.fields }
+    assert.deepEqual([to(9_000, rotated), to(null, rotated)], ['key_rotated', 'key_rotated'])
+  }
   // A key that was never rotated may get another end.
   assert.equal(to(null, { expiresMs: 900, ownExpiresMs: 900 }), 'done')
 })
