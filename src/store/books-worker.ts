@@ -36,7 +36,7 @@ async function answer({ id, method, args, act, nowMs }: BooksCall): Promise<Answ
     const run = books[method as keyof Books] as (...args: readonly unknown[]) => Promise<unknown>
     return toAnswer({ id, method }, await run(...args))
   } catch (error) {
-    if (error instanceof BookError) return { id, rule: error.code, subject: error.subject }
+    if (error instanceof BookError) return { id, rule: error.code, subject: error.subject, line: error.line }
     // The connection to the file may be the cause, so the next call opens a new one.
     if (place.engine === 'sqlite') await closeQuietly()
     return { id, trouble: (error as Error).message }

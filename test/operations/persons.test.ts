@@ -48,3 +48,15 @@ test('Y21 law 10: a name that operators send in path, query and body is stored o
   db.close()
   assert.doesNotMatch(JSON.stringify(await gateway.logLines()), /qwertzu/i)
 })
+
+test('Y21 a list of people that a rule of the books refuses is refused over HTTP with the number of its line', async () => {
+  const { ask } = await startApi()
+  for (const [csv, detail] of [
+    ['name,account\nAnn,tester\nBo,nowhere\n', /^line 3: There is no account "nowhere"/],
+    ['name,budget\nDi,5/day\n', /^line 2: A person with a budget/],
+    ['name,external_id\nA,u-1\nB,u-1\n', /^line 3: It is of the same person as line 2/],
+  ] as const) {
+    const { body } = await ask('POST', '/persons/import', { body: { csv } })
+    assert.match(body['detail']!, detail)
+  }
+})

@@ -26,7 +26,7 @@ export type BooksCall = { id: number; method: string; args: readonly unknown[]; 
 
 export type Answered =
   | { id: number; result: unknown }
-  | { id: number; rule: BookErrorCode; subject: string }
+  | { id: number; rule: BookErrorCode; subject: string; line?: number | undefined }
   /** The store failed, because another process has locked it, or because it is full, damaged or missing. */
   | { id: number; trouble: string }
 
@@ -82,7 +82,7 @@ export function openBooksThread(url: URL, name: string, workerData: unknown): Bo
       const one = waiting.get(answered.id)!
       waiting.delete(answered.id)
       if ('result' in answered) one.resolve(answered.result)
-      else if ('rule' in answered) one.reject(new BookError(answered.rule, answered.subject))
+      else if ('rule' in answered) one.reject(new BookError(answered.rule, answered.subject, answered.line))
       else one.reject(new StoreSilent(answered.trouble))
     })
     let cause = new Error('the thread of the books has ended')
