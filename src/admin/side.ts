@@ -69,21 +69,33 @@ export function createSide(routes: readonly SideRoute[], listeners: readonly Rec
 
 /**
  * Limits how many requests of an API run at once. Under overload, all requests of this API are refused, because
- * requests to models come first.
+ * requests to models come first. A request does not count while its body is missing, so that slow clients do not use up
+ * the limit.
  */
 export function giveWay(answer: AdminHandler, atOnceMax: number, isShedding: () => boolean): AdminHandler {
-  let running = 0
+  const running = new Set<string>()
   return async (request) => {
-    if (running >= atOnceMax || isShedding()) {
-      const headers = { 'retry-after': '2' }
-      const busy = new ProblemError('rate_limited', 'The gateway has much to do: ask again soon.', { headers })
-      return guard(tellProblem(busy, request.id), request.id)
+    const { id } = request
+    const enter = () => {
+      if (running.size < atOnceMax && !isShedding()) running.add(id)
+      else throw new ProblemError('rate_limited', 'The gateway has much to do: ask again soon.', { headers })
     }
-    running++
+    const readBody: AdminRequest['readBody'] = async (...limits) => {
+      running.delete(id)
+      const body = await request.readBody(...limits)
+      enter()
+      return body
+    }
     try {
-      return await answer(request)
+      enter()
+      return await answer({ ...request, readBody })
+    } catch (error) {
+      if (error instanceof ProblemError) return guard(tellProblem(error, id), id)
+      throw error
     } finally {
-      running--
+      running.delete(id)
     }
   }
 }
+
+const headers = { 'retry-after': '2' }

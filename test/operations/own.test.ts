@@ -6,6 +6,7 @@ import type { Books } from '../../src/accounts/books.ts'
 import { allOperations, pathFields } from '../../src/operations/openapi.ts'
 import type { TestGateway, TestOptions } from '../support/gateway.ts'
 import { testModel } from '../support/gateway.ts'
+import { openRaw } from '../support/raw.ts'
 import { runsUpTo } from '../support/runs.ts'
 import { startApi } from './api.ts'
 
@@ -75,6 +76,30 @@ test('Y19 Y22 the owner of a key signs in at the client listener, with a cookie 
   assert.equal((await own('/console/api/me', { headers: { cookie } })).status, 401)
   const line = await gateway.logWith({ path: '/console/api/me', status: 200 })
   assert.deepEqual([line['account'], line['key']], ['b', keyB.slice(0, 15)])
+})
+
+test('F-C2 own pages answer while the bodies of forty other requests are missing', async () => {
+  const { gateway, own, keyB } = await startOwn()
+  const body = JSON.stringify({ token: keyB })
+  const slow = await Promise.all(
+    Array.from({ length: 40 }, async () => {
+      const connection = await openRaw(gateway.url)
+      const head = `POST /console/api/session HTTP/1.1\r\nhost: ${new URL(gateway.url).host}\r\nexpect: 100-continue`
+      connection.write(`${head}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`)
+      // The handler waits for the body.
+      await connection.read({ until: /100 Continue/ })
+      return connection
+    }),
+  )
+  const me = await own('/console/api/me', { headers: bearer(keyB) })
+  assert.equal(me.status, 200, me.text)
+  for (const connection of slow) connection.write(body)
+  const answers = await Promise.all(
+    slow.map(async (connection) => (await connection.read({ answers: 1 })).answers.at(-1)!),
+  )
+  const statuses = new Set(answers.map(({ status }) => status))
+  assert.ok(statuses.has(200) && statuses.difference(new Set([200, 429])).size === 0, [...statuses].join())
+  assert.equal((await own('/console/api/me', { headers: bearer(keyB) })).status, 200)
 })
 
 test('issue 47: cookies of sixty people at one address that ended overnight do not count as wrong keys', async () => {
