@@ -83,7 +83,7 @@ export function readRange(
 /** Subtracts a length of time from `toMs`. One month before 31 March is the last day of February. */
 function before(toMs: number, length: field.TimeLength, calendar: Calendar): number {
   if ('ms' in length) return toMs - length.ms
-  const [year, month, day] = calendar.dateOf(toMs).split('-').map(Number)
+  const [year, month, day] = calendar.dateOf(Math.min(toMs, lastMs)).split('-').map(Number)
   const date = (day: number) => new Date(Date.UTC(year!, month! - 1 - length.months, day))
   const lastDay = new Date(Date.UTC(year!, month! - length.months, 0)).getUTCDate()
   const startMs = calendar.startOf(date(Math.min(day!, lastDay)).toISOString().slice(0, 10))

@@ -225,6 +225,8 @@ test('issue 13: ranges before all figures are refused, and those in the far futu
   ])
     assert.equal((await ask('GET', `/usage?from=9998-12-30&${query}`)).status, 200, query)
   assert.equal((await ask('GET', '/usage?last=999999d&bucket=all')).status, 200)
+  const { ask: askAhead } = await startApi({ config: { reporting: { time_zone: 'Pacific/Kiritimati' } } })
+  assert.equal((await askAhead('GET', '/usage?to=9999-12-31T23:00:00Z&last=1mo')).status, 200)
 })
 
 test('issue 13: an operator may run four queries at once, and no fifth', async () => {
