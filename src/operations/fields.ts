@@ -63,6 +63,11 @@ export function split(value: string): string[] {
     .filter(Boolean)
 }
 
+/** A field for a list of words, separated by commas. An empty list would select nothing, so it is refused. */
+export const someWords = text('must be a text')
+  .transform(split)
+  .refine((all) => all.length > 0, { error: 'must name at least one' })
+
 /**
  * A field for a list of known words, separated by commas. Repeated words are removed.
  * @param most the maximum number of words

@@ -73,9 +73,7 @@ const documentOperation = operation({
   role: 'reader',
   output: z.record(z.string(), z.unknown()),
   input: z.strictObject({
-    groups: field
-      .text('must be a text')
-      .transform(field.split)
+    groups: field.someWords
       .optional()
       .describe('only operations of these groups, such as account,key: the first parts of their ids'),
   }),

@@ -23,9 +23,7 @@ import { atOf, compareRows, fits, isBeyond, lateMs, type RequestFilter, type Req
 import { type Explanation, explanation } from './shapes.ts'
 
 export const words = (what: string, isOne: (word: string) => boolean = () => true, error = '') =>
-  field
-    .text('must be a text')
-    .transform((value) => value.split(',').filter((one) => one !== ''))
+  field.someWords
     .refine((list) => list.every(isOne), { error })
     .optional()
     .describe(`only requests with one of these ${what}, separated by commas`)

@@ -27,8 +27,7 @@ export const rangeFlags = {
 }
 
 /** A field for a list of words, separated by commas. */
-const words = (what: string) =>
-  field.text('must be a text').transform(field.split).optional().describe(`only ${what}; separate several by commas`)
+const words = (what: string) => field.someWords.optional().describe(`only ${what}; separate several by commas`)
 
 /** The fields that select figures by account, key, model and so on. */
 export const wordFields = {

@@ -131,11 +131,17 @@ test('issue 13: a usage query that cannot be answered is refused with the name o
     ['top=0', 'top'],
     ['account=nobody', 'account'],
     ['key=nothing', 'key'],
+    ...(['account', 'key', 'model', 'wires', 'upstream', 'outcome'] as const).map(
+      (name) => [`${name}=`, name] as const,
+    ),
+    ['model=,', 'model'],
   ] as const) {
     const told = await ask('GET', `/usage?${query}`)
     assert.equal(problemOf(told), 'invalid_request', query)
     assert.equal((told.body as unknown as { errors: { pointer: string }[] }).errors[0]!.pointer, `/${field}`, query)
   }
+  for (const path of ['/requests?status=', '/requests?model=,', '/usage/table?account=', '/openapi.json?groups='])
+    assert.equal(problemOf(await ask('GET', path)), 'invalid_request', path)
   assert.equal(problemOf(await ask('GET', '/usage?last=100d&bucket=quarter')), 'range_too_large')
 })
 
