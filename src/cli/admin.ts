@@ -41,15 +41,19 @@ export async function askServer(
     const asked = { token: await findToken(command), method, fields, certFile: adminTls?.certFile }
     return await ask(`${origin}${path}`, asked)
   } catch (error) {
-    const { code, message, name } = error as NodeJS.ErrnoException
-    if (name === 'TimeoutError')
-      return {
-        trouble: `the server on ${origin} did not answer in ${patienceMs / 1_000} s: it is busy or stuck. Read its log, or name another address with --admin-listen`,
-      }
-    return {
-      trouble: `no server answers on ${origin} (${code || message}): start it with triwire serve, or say where its admin listener is with --admin-listen, TRIWIRE_ADMIN_LISTEN or admin_listen in the configuration`,
-    }
+    return { trouble: explainSilence(error as NodeJS.ErrnoException, origin, adminTls?.certFile) }
   }
+}
+
+/** Explains why there is no response. @param certFile the file of the certificate that the server should show */
+function explainSilence({ code, message, name, path }: NodeJS.ErrnoException, origin: string, certFile = ''): string {
+  // The file of the certificate cannot be read.
+  if (path !== undefined && path === certFile) return message
+  if (name === 'TimeoutError')
+    return `the server on ${origin} did not answer in ${patienceMs / 1_000} s: it is busy or stuck. Read its log, or name another address with --admin-listen`
+  if (/CERT|UNABLE_TO_VERIFY/.test(code ?? ''))
+    return `the server on ${origin} shows another certificate than ${certFile}, or one that has expired (${code}): if the file was renewed, reload the server (SIGHUP)`
+  return `no server answers on ${origin} (${code || message}): start it with triwire serve, or say where its admin listener is with --admin-listen, TRIWIRE_ADMIN_LISTEN or admin_listen in the configuration`
 }
 
 type FoundToken = { token: string } | { trouble: string }

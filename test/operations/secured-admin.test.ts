@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { copyFileSync } from 'node:fs'
+import { copyFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
 import { connect } from 'node:tls'
@@ -66,6 +66,29 @@ test('X9 U14 a reload replaces the certificate that clients see', async () => {
   put(second)
   gateway.reload({})
   assert.notEqual(await shown(), before)
+  put(first)
+})
+
+test('X9 U14 a command whose certificate is not the server’s says so, and not that no server answers', async () => {
+  const { gateway } = await startApi({ config: { admin: { tls } } })
+  const { port } = new URL(gateway.adminUrl)
+  const fail = async () => {
+    const { code, stderr } = await runWarm(
+      ['upstreams', '--config', gateway.configPath, '--admin-listen', `127.0.0.1:${port}`], //
+    )
+    assert.equal(code, 1)
+    return stderr
+  }
+  put(second)
+  assert.match(
+    await fail(),
+    /^triwire: the server on https:\S+ shows another certificate than \S+cert\.pem, or one that has expired \([A-Z_]+\): if the file was renewed, reload the server \(SIGHUP\)$/m,
+  )
+  put(authority.issue('admin.example', -1))
+  gateway.reload({})
+  assert.match(await fail(), /or one that has expired \(CERT_HAS_EXPIRED\)/)
+  rmSync(tls.cert)
+  assert.match(await fail(), /^triwire: ENOENT: no such file or directory, open '\S+cert\.pem'$/m)
   put(first)
 })
 
