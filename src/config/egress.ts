@@ -54,12 +54,11 @@ function isSpared(entry: string, host: string, port: string): boolean {
 }
 
 function isWithin(range: string, host: string, family: 'ipv4' | 'ipv6'): boolean {
-  const [address = '', bits] = range.split('/')
   const whole = family === 'ipv6' ? 128 : 32
-  const prefix = bits === undefined ? whole : Number(bits)
-  if (isIP(address) !== (family === 'ipv6' ? 6 : 4) || !(prefix >= 0 && prefix <= whole)) return false
+  const [, address = '', bits = `${whole}`] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(range) ?? []
+  if (isIP(address) !== (family === 'ipv6' ? 6 : 4) || Number(bits) > whole) return false
   const list = new BlockList()
-  list.addSubnet(address, prefix, family)
+  list.addSubnet(address, Number(bits), family)
   return list.check(host, family)
 }
 

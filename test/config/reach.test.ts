@@ -261,7 +261,9 @@ const environments: Asked[] = [
   ...['10.0.0.0/8', '10.1.2.3', '10.1.2.3:443'].map(
     (NO_PROXY): Asked => ['https://10.1.2.3', { ...https, NO_PROXY }, undefined],
   ),
-  ['https://10.1.2.3', { ...https, NO_PROXY: '10.2.0.0/16,1.2.3' }, 'http://p.example:3128', 'HTTPS_PROXY'],
+  ...['10.2.0.0/16,1.2.3', '10.0.0.0/', '10.0.0.0/8.5', '10.0.0.0/0x8', '10.0.0.0/8/8', '10.0.0.0/33'].map(
+    (NO_PROXY): Asked => ['https://10.1.2.3', { ...https, NO_PROXY }, 'http://p.example:3128', 'HTTPS_PROXY'],
+  ),
   ['https://[2001:db8::7]', { ...https, NO_PROXY: '2001:db8::/32' }, undefined],
   ['https://[2001:db8::7]:8443', { ...https, NO_PROXY: '[2001:db8::7]:8443' }, undefined],
 ]
