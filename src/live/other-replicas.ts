@@ -55,6 +55,11 @@ export class OtherReplicas {
   readonly listUnreached = (): string[] =>
     this.#listed.filter((one) => this.#reach(one) === undefined).map(({ name }) => name)
 
+  /** Notes that a server did not answer. @param key the key of its door */
+  rest(key: string): void {
+    this.#restUntilMs.set(key, this.#parts.clockMs() + restMs)
+  }
+
   /** Asks all servers that can be asked now. @returns the results of those that answer */
   async ask<Method extends DoorMethod>(
     method: Method,
@@ -67,16 +72,12 @@ export class OtherReplicas {
 
   /** The live events of one server, as pieces of text. They end when the signal aborts, or the server is gone. */
   async *watch(one: ReachableReplica, signal: AbortSignal): AsyncIterable<string> {
-    const opened = new AbortController()
-    const late = setTimeout(() => opened.abort(), patienceMs)
     try {
-      const response = await this.#send(one, 'watch', '', AbortSignal.any([signal, opened.signal]))
-      clearTimeout(late)
+      const response = await this.#send(one, 'watch', '', signal)
       if (!response.ok) throw new Error(`${response.status}`)
       yield* response.body.setEncoding('utf8')
     } catch {
-      clearTimeout(late)
-      if (!signal.aborted) this.#rest(one)
+      if (!signal.aborted) this.rest(one.key)
     }
   }
 
@@ -114,17 +115,13 @@ export class OtherReplicas {
     } catch {
       // The server is about to end, or cannot be reached.
     }
-    this.#rest(one)
+    this.rest(one.key)
     return undefined
   }
 
   #send({ key, origin }: ReachableReplica, name: string, body: string, signal: AbortSignal): Promise<FetchResponse> {
     const headers = { authorization: `Bearer ${this.#parts.tokenOf(key)}` }
     return fetchHttp(`${origin}${doorPath}${key}/${name}`, { method: 'POST', headers, body, signal })
-  }
-
-  #rest({ key }: ReachableReplica): void {
-    this.#restUntilMs.set(key, this.#parts.clockMs() + restMs)
   }
 
   #reach({ door }: OtherReplica): ReachableReplica | undefined {

@@ -141,22 +141,27 @@ function isFromMemory(one: Explanation | string): one is Explanation {
   return typeof one === 'object' && one.attempts !== null
 }
 
-/** The time between two searches for other servers while there are readers, in ms. */
-const lookMs = 1_000
+/**
+ * After this many looks without a piece of its stream, a server counts as silent. A server sends a tick every second.
+ * Looks are counted, and not the time: after this process was stopped for a while, the pieces are read after one look.
+ */
+const silentLooksMax = 3
 
-type EventFeed = { abort: AbortController; streams: number; failing: readonly string[] }
+type EventFeed = { abort: AbortController; streams: number; failing: readonly string[]; silentLooks: number }
 
 type ReplicaEventsParts = {
   /** The events of this server alone. */
   own: Pick<Events, 'watch'>
-  others: Pick<OtherReplicas, 'list' | 'watch' | 'listUnreached'>
+  others: Pick<OtherReplicas, 'list' | 'watch' | 'rest' | 'listUnreached'>
+  /** The time between two looks at the other servers while there are readers, in ms. */
+  lookMs?: number
 } & Pick<ConstructorParameters<typeof Events>[0], 'clockMs' | 'nowMs' | 'listUpstreams' | 'reportBug'>
 
 /**
  * Creates events that join the live events of all reachable servers of the store, including this server. While the
  * joined events have readers, one stream is read from each server.
  */
-export function watchReplicas({ own, others, ...parts }: ReplicaEventsParts): Events {
+export function watchReplicas({ own, others, lookMs = 1_000, ...parts }: ReplicaEventsParts): Events {
   const feeds = new Map<string, EventFeed>()
   let timer: NodeJS.Timeout | undefined
   const events = new Events({
@@ -179,6 +184,11 @@ export function watchReplicas({ own, others, ...parts }: ReplicaEventsParts): Ev
   return events
 
   function look(): void {
+    for (const [key, feed] of feeds) {
+      if (key === 'own' || ++feed.silentLooks < silentLooksMax) continue
+      others.rest(key)
+      feed.abort.abort()
+    }
     others
       .list()
       .then((found) => {
@@ -189,13 +199,14 @@ export function watchReplicas({ own, others, ...parts }: ReplicaEventsParts): Ev
 
   async function read(key: string, open: (signal: AbortSignal) => AsyncIterable<string>): Promise<void> {
     if (!events.isOpen) return
-    const feed = { abort: new AbortController(), streams: 0, failing: [] }
+    const feed: EventFeed = { abort: new AbortController(), streams: 0, failing: [], silentLooks: 0 }
     feeds.set(key, feed)
     const { signal } = feed.abort
     let rest = ''
     try {
       for await (const piece of open(signal)) {
         if (signal.aborted) break
+        feed.silentLooks = 0
         const texts = (rest + piece).split('\n\n')
         rest = texts.pop()!
         for (const text of texts) take(text, feed)

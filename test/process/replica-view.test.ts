@@ -280,3 +280,31 @@ test('X9 live events are those of all servers, and a tick has their sums and nam
     return all.every(({ isOpen }) => !isOpen)
   }, 'nobody is read any more')
 })
+
+test('X9 a server that falls silent during live events is named in their ticks, and its events are read again later', async () => {
+  const own = createEvents()
+  const two = await startOther('two', {})
+  const { others, advance } = createOthers([two])
+  const events = watchReplicas({
+    ...{ own, others, lookMs: 100, clockMs: () => eventsMs, nowMs: Date.now },
+    ...{ listUpstreams: async () => [], reportBug: assert.ifError },
+  })
+  let text = ''
+  const reading = (async () => {
+    for await (const piece of events.watch(undefined)) text += piece
+  })()
+  const lastTick = () => JSON.parse([...text.matchAll(/event: tick\ndata: (.+)/g)].at(-1)?.[1] ?? '{}')
+  const untilTick = (streams: number, unreached: string[] | undefined, ticking: Events[]) =>
+    until(() => {
+      eventsMs += 1_000
+      for (const one of ticking) one.tick()
+      const tick = lastTick()
+      return tick.streams === streams && tick.unreached?.join() === unreached?.join()
+    }, `${streams} streams, without ${unreached}`)
+  await untilTick(4, undefined, [own, two.events, events])
+  await untilTick(2, ['two'], [own, events])
+  advance(5_000)
+  await untilTick(4, undefined, [own, two.events, events])
+  events.close()
+  await reading
+})
