@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { ServerStore } from '../accounts/server-store.ts'
 import type { Config } from '../config/config.ts'
 import { readSealKey } from '../host/seal-key.ts'
 import { version } from '../host/version.ts'
+import { makeFolder } from '../store/files/place.ts'
 import { type OpenStoreOptions, prepareServerStore } from '../store/open.ts'
 import { createDemo, type Demo } from './demo.ts'
 import { nameReplica, type WorkerRole } from './worker-role.ts'
@@ -32,8 +32,8 @@ export async function prepareStoreOf(
 ): Promise<() => Promise<OpenedStore>> {
   const { store: place, stateDir, isBuiltIn, reporting } = config
   const { settleDeadlineMs } = config.timeouts
-  mkdirSync(stateDir, { recursive: true, mode: 0o700 })
   const isFile = place.engine === 'sqlite'
+  makeFolder(stateDir, isFile ? '--store' : 'state_dir')
   // If the store is a file, the demo account is made before the server opens it, and so is known from the start.
   const demo = isBuiltIn && isFile ? await createDemo(place) : undefined
   const openStore = await prepareServerStore(place)

@@ -6,7 +6,7 @@ import test from 'node:test'
 import type { CopyEnd } from '../../src/store/copy/end.ts'
 import { openSource, openTarget } from '../../src/store/copy/open-end.ts'
 import { lockStore } from '../../src/store/files/lock.ts'
-import { refuseNarrowDisk } from '../../src/store/files/place.ts'
+import { makeFolder, refuseNarrowDisk, refuseNoRoom } from '../../src/store/files/place.ts'
 import { DamageError, explainErrors, resultCode, StoreError } from '../../src/store/files/store-error.ts'
 import { openBooks } from '../../src/store/open-books.ts'
 import { openDatabase, transact } from '../../src/store/sqlite/open.ts'
@@ -119,10 +119,18 @@ test('a store that cannot be created is reported with the cure', () => {
   const file = join(testFolder('cures'), 'file')
   writeFileSync(file, '')
   const path = join(file, 'triwire.db')
-  const refusal = new StoreError(
-    `${file} cannot be made (EEXIST): a part of it is a file; choose another place with --store`,
-  )
-  assert.throws(() => openDatabase(path), refusal)
+  assert.throws(() => openDatabase(path), new StoreError(`${file} is a file; choose another place with --store`))
+})
+
+test('X13 a folder that cannot be created is reported with its key and the cause, at a start and by check', () => {
+  const file = join(testFolder('cures'), 'file')
+  writeFileSync(file, '')
+  const cure = `${file} is a file; choose another place with state_dir`
+  for (const [path, words] of [
+    [join(file, 'a', 'b'), `${join(file, 'a', 'b')} cannot be created: ${cure}`],
+    [file, cure],
+  ] as const)
+    for (const act of [makeFolder, refuseNoRoom]) assert.throws(() => act(path, 'state_dir'), new StoreError(words))
 })
 
 /** Who may do anything looks with other eyes. */

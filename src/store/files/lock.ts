@@ -1,7 +1,7 @@
-import { closeSync, existsSync, fchownSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { closeSync, existsSync, fchownSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { isThere, realPath } from './place.ts'
+import { isThere, makeFolder, realPath } from './place.ts'
 import { cureOf, isDamage, resultCode, StoreError } from './store-error.ts'
 
 /** Thrown if another server runs on the store. */
@@ -21,7 +21,7 @@ export function lockPathOf(storePath: string): string {
 export function lockStore(path: string): () => void {
   // A link to the store leads to the same lock as the store's own path.
   const lockPath = lockPathOf(realPath(path))
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  makeFolder(dirname(path))
   let db: DatabaseSync | undefined
   try {
     // The file is not opened a second time here, because closing a descriptor would release this process's own lock

@@ -3,6 +3,7 @@ import {
   constants,
   existsSync,
   lstatSync,
+  mkdirSync,
   readlinkSync,
   realpathSync,
   renameSync,
@@ -37,6 +38,21 @@ export function refuseNoFile(path: string): void {
 }
 
 /**
+ * Makes a folder for its owner only, and the folders above it.
+ * @param cure the option or key that names another place
+ * @throws StoreError as `refuseNoRoom`; the system's error for a full disk
+ */
+export function makeFolder(path: string, cure = '--store'): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    // The system's error is not enough: on a read-only file system, Node reports that a folder is missing.
+    refuseNoRoom(path, cure)
+    throw error
+  }
+}
+
+/**
  * Checks that a file or folder can be created.
  * @param path a file that does not exist, or a folder that may exist
  * @param cure the option or key that names another place
@@ -45,19 +61,19 @@ export function refuseNoFile(path: string): void {
 export function refuseNoRoom(path: string, cure = '--store'): void {
   let folder = path
   while (!isThere(folder)) folder = dirname(folder)
-  const refuse = (why: string): never => {
-    throw new StoreError(`${path} cannot be created: ${folder} ${why}; choose another place with ${cure}`)
-  }
-  if (!statSync(folder).isDirectory()) refuse('is a file')
-  if (!isWritable(folder)) refuse('may not be written to by this user')
+  const why = statSync(folder).isDirectory() ? whyNotWritable(folder) : 'is a file'
+  if (why === undefined) return
+  const failed = folder === path ? '' : `${path} cannot be created: `
+  throw new StoreError(`${failed}${folder} ${why}; choose another place with ${cure}`)
 }
 
-function isWritable(folder: string): boolean {
+function whyNotWritable(folder: string): string | undefined {
   try {
     accessSync(folder, constants.W_OK)
-    return true
-  } catch {
-    return false
+    return undefined
+  } catch (error) {
+    const isReadOnly = (error as NodeJS.ErrnoException).code === 'EROFS'
+    return isReadOnly ? 'is on a read-only file system' : 'may not be written to by this user'
   }
 }
 

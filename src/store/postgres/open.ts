@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs'
 import type { Ledger } from '../../accounts/ledger.ts'
 import { createBoundsBook } from '../../accounts/live-accounts.ts'
 import { RemoteAdmission } from '../../accounts/remote-admission.ts'
@@ -38,7 +37,6 @@ const closeMs = 4_000
  * @throws StoreError if the database cannot be used, or another server uses `stateDir`
  */
 export async function openPostgresStore(options: PostgresOptions): Promise<ServerStore> {
-  mkdirSync(options.stateDir, { recursive: true, mode: 0o700 })
   const place = placeOf(options.stateDir)
   const unlock = lockAsHolder(place, () => lockState(place, options.stateDir))
   const { client, admission, introduce, reached } = createClient(options, place)

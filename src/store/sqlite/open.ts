@@ -1,8 +1,8 @@
-import { closeSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { closeSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { LockedError } from '../files/lock.ts'
-import { isThere, refuseNoFile, refuseWideMode } from '../files/place.ts'
+import { isThere, makeFolder, refuseNoFile, refuseWideMode } from '../files/place.ts'
 import { explainErrors, explainMaking, StoreError } from '../files/store-error.ts'
 import { detailedVersion, figures, migrations, type SqliteMigration, secondRelease } from './schema.ts'
 
@@ -194,7 +194,7 @@ export function withoutWaiting<T>(db: DatabaseSync, work: () => T): T {
 /** Creates the file. SQLite gives the other files beside the database the same mode. */
 function createFile(path: string): void {
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    makeFolder(dirname(path))
     closeSync(openSync(path, 'a', 0o600))
   } catch (cause) {
     const why = explainMaking(cause)
