@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import test from 'node:test'
 import { readRetryAfter } from '../../src/upstream/refusal.ts'
 import { isKeyLike } from '../../src/upstream/revealing.ts'
@@ -84,6 +85,14 @@ const revealing = [
   'Mistral API error',
   'Fireworks model not loaded',
   'TensorRT-LLM: shape mismatch',
+  'Perplexity does not accept this value',
+  'Cerebras queue is full',
+  'Hugging Face endpoint is paused',
+  'DeepInfra does not serve this model',
+  'Zhipu AI: invalid parameter',
+  'Portkey: all targets failed',
+  'served by Vercel AI Gateway',
+  'watsonx.ai project is missing',
   'File "/usr/lib/python3.11/site-packages/engine.py", line 3',
   'open /etc/secrets/key: permission denied',
   'C:\\models\\weights.bin is missing',
@@ -118,6 +127,7 @@ const harmless = [
   "Invalid 'input[2].content[0].text': string too long. Expected a string with maximum length 10485760, but got 10485761 instead.",
   'Image dimensions 12000x3000 exceed 8000 pixels; ratio must be 3:2 or 16:9',
   'output_config.format.schema: required is missing at properties.user.address',
+  "Tool 'github' was not found; the perplexity of the text is not reported",
   "Input at line 3 column 14: expected ',' or ']'",
 ]
 
@@ -126,6 +136,20 @@ test('U3 at least 60 texts that reveal where or by whom the service is hosted be
   assert.deepEqual(
     revealing.filter((text) => say(text) !== 'generic'),
     [],
+  )
+})
+
+test('U3 the names of all providers on the page of providers are hidden, except Qwen, which names open models too', () => {
+  const page = readFileSync(new URL('../../docs/providers.md', import.meta.url), 'utf8')
+  const rows = page
+    .split('## Addresses')[1]!
+    .split('\n## ')[0]!
+    .matchAll(/^\| ([^|,]+?)(?:, [^|]*)? \| `base_url/gm)
+  const names = new Set(Array.from(rows, ([, name]) => name!.replace(/ \(.*/, '')))
+  assert.ok(names.size >= 20)
+  assert.deepEqual(
+    [...names].filter((name) => say(`${name} does not accept this value.`) !== 'generic'),
+    ['Qwen'],
   )
 })
 
