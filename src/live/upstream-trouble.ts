@@ -1,7 +1,9 @@
+import { parseObject } from '../bytes/json.ts'
 import { usualWire } from '../catalog/wire-names.ts'
 import type { ResponseHeaders, Target, TransportFault } from '../upstream/target.ts'
 import { judge } from '../upstream/verdict.ts'
 import { decodeRefusal, readErrorBody } from '../wires/answers/faults.ts'
+import { wires } from '../wires/wires.ts'
 
 /** The kinds of trouble with an upstream that an operator must fix. */
 export type Trouble =
@@ -117,7 +119,7 @@ const silent = bad(
   'the answer was not complete in time: check base_url, and firewalls on the way; a model that loads may need longer (--timeout)',
 )
 
-function judgeSuccess({ type, text }: Extract<Came, { status: number }>, { path }: Target): TroubleFinding {
+function judgeSuccess({ type, text }: Extract<Came, { status: number }>, { model, path }: Target): TroubleFinding {
   if (isPage(type) || !/^\s*(?:[{[]|data:|event:|:)/.test(text))
     return bad(
       'path',
@@ -125,7 +127,19 @@ function judgeSuccess({ type, text }: Extract<Came, { status: number }>, { path 
     )
   const error = readErrorBody(Buffer.from(text))
   if (error) return bad('server', `answers with an error under status 200: ${error.code ?? 'no code'}`)
+  if (isOfOtherWire(text, model))
+    return bad(
+      'path',
+      `the answer at \`${path}\` is not one of \`wire: ${model.wire}\`: check wire, and the path of base_url`,
+    )
   return { trouble: null, note: 'answers' }
+}
+
+/** Whether a whole JSON answer cannot be read as one of the model's wire. A stream, or a part of an answer, is not judged. */
+function isOfOtherWire(text: string, { wire, profile }: Target['model']): boolean {
+  if (parseObject(text) === undefined) return false
+  const events = wires[wire].model.createDecoder(profile).whole(text)
+  return events.some((event) => event.type === 'fail' && event.fault.kind === 'broken')
 }
 
 function judgeFault({ cause, reason = '', proxyStatus }: TransportFault, target: Target): TroubleFinding {

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import test from 'node:test'
 import { stringify } from 'yaml'
 import { presets } from '../../src/catalog/presets.ts'
+import type { ModelWire } from '../../src/catalog/wire-names.ts'
 import { startSimulator } from '../../src/simulator/simulator.ts'
 import { atEnd } from '../support/at-end.ts'
 import { createAuthority } from '../support/certificates.ts'
@@ -13,6 +14,7 @@ import { canary, roleArn, startCloud } from '../support/clouds.ts'
 import { startEgressProxy } from '../support/egress-proxy.ts'
 import { testFolder } from '../support/folder.ts'
 import { listen } from '../support/listen.ts'
+import { shortAnswers } from '../support/short-answers.ts'
 import { startTlsServer } from '../support/tls-server.ts'
 import { type Run, run, runWarm } from './run.ts'
 
@@ -322,7 +324,7 @@ test('check --online prints a table, asks each account of an upstream, and with 
 })
 
 /** A provider, as far as the question and its mistakes go: its path, one key that is good, one that is poor, one model. */
-async function startProvider(path: string): Promise<string> {
+async function startProvider(path: string, wire: ModelWire): Promise<string> {
   return serve((request, response) => {
     const key = request.headers.authorization?.slice('Bearer '.length) ?? request.headers['x-api-key']
     const [status, error] =
@@ -336,7 +338,7 @@ async function startProvider(path: string): Promise<string> {
               ? [404, { message: 'No such model.', code: 'model_not_found' }]
               : [200, undefined]
     response.writeHead(status as number, { 'content-type': 'application/json' })
-    response.end(JSON.stringify(error ? { error } : { id: 'x' }))
+    response.end(JSON.stringify(error ? { error } : shortAnswers[wire]))
   })
 }
 
@@ -363,7 +365,7 @@ test('P8 N-F3 every preset of the catalog is asked at its provider, and five mis
     }
     const end = ends[wire]!
     const path = base.pathname === '/' ? (wire === 'messages' ? end : `/v1${end}`) : base.pathname + end
-    const origin = await startProvider(path)
+    const origin = await startProvider(path, wire)
     for (const [mistake] of mistakes) {
       const at = mistake === 'host' ? free : origin
       const more = mistake === 'path' ? '/wrong' : base.pathname.replace(/\/$/, '')

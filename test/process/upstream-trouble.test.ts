@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { resolveProfile } from '../../src/catalog/profiles.ts'
+import { modelWireNames } from '../../src/catalog/wire-names.ts'
 import { judgeAnswer } from '../../src/live/upstream-trouble.ts'
 import type { Target } from '../../src/upstream/target.ts'
 import { samples } from '../support/account-refusals.ts'
+import { shortAnswers } from '../support/short-answers.ts'
 
 test('F-U7 a path lost while an upstream is waited for is reported as lost, and not as a server that speaks no HTTP', () => {
   const target = { upstream: { baseUrl: 'https://models.example/v1' } } as unknown as Target
@@ -48,4 +50,16 @@ test('U2 a provider’s message about the account is reported in the operator’
       : troubles[about as keyof typeof troubles]
     assert.equal(trouble, right, error.message)
   }
+})
+
+test('F-U7 an answer of another wire is reported, with the wire of the configuration; one of the own wire is good', () => {
+  for (const wire of modelWireNames)
+    for (const spoken of modelWireNames) {
+      const model = { wire, upstreamModel: 'up', profile: resolveProfile(wire) }
+      const target = { upstream: { baseUrl: 'https://models.example/v1' }, model, path: '/v1/ask' } as unknown as Target
+      const text = JSON.stringify(shortAnswers[spoken])
+      const found = judgeAnswer({ status: 200, type: 'application/json', headers: new Map(), text } as never, target)
+      assert.equal(found.trouble, wire === spoken ? null : 'path', `${spoken} for ${wire}: ${found.note}`)
+      if (wire !== spoken) assert.match(found.note, new RegExp(`not one of \`wire: ${wire}\``))
+    }
 })
