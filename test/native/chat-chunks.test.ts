@@ -48,6 +48,12 @@ test('spec 6.2 a chunk without its time has the time of the chunks before', () =
   assert.deepEqual(new Set(times), new Set([head.created]))
 })
 
+test('spec 2.6 chunks of an upstream that sends no time have the time of the request', () => {
+  const undated = (begin + text('a') + reason + done).replaceAll(`"created":${head.created},`, '')
+  const chunks = Array.from(playNatively('chat', undated).matchAll(/^data: (\{.*)$/gm), ([, json]) => JSON.parse(json!))
+  assert.deepEqual(new Set(chunks.map(({ created }) => created)), new Set([1_795_000_000]))
+})
+
 test('BUG-8 spec 6.2 a chunk without choices, or without members of its head, has them wherever it stands', () => {
   const others = [
     {},

@@ -54,10 +54,8 @@ export class ChatNativeStream extends NativeStream {
   readonly #calls = new BegunCalls()
   /** Whether the upstream's deltas had content of the answer. A whole message that comes later then adds nothing. */
   #hasOwn = false
-  /** The id and time for chunks that we add, taken from the upstream's chunks. */
+  /** The id and time for chunks that we add or that lack them, taken from the upstream's first chunk. */
   #shownHead: { id: string; created: number } | undefined
-  /** Whether the upstream's chunks have a creation time. */
-  #isDated: boolean | undefined
   #hasChoice = false
   /** For each choice, whether it has a finish reason. */
   readonly #ended = new Map<unknown, boolean>()
@@ -300,12 +298,11 @@ export class ChatNativeStream extends NativeStream {
       id: values.has('id') ? mintAnswerId('chatcmpl-', this.head) : (chunk['id'] as string),
       created: typeof chunk['created'] === 'number' ? chunk['created'] : this.head.createdSeconds,
     }
-    this.#isDated ??= typeof chunk['created'] === 'number'
     const { id, created } = this.#shownHead
     values.delete('id')
     if (chunk['id'] !== id) values.set('id', JSON.stringify(id))
     if (chunk['object'] !== chunkObject) values.set('object', JSON.stringify(chunkObject))
-    if (this.#isDated && typeof chunk['created'] !== 'number') values.set('created', `${created}`)
+    if (typeof chunk['created'] !== 'number') values.set('created', `${created}`)
     if (!Array.isArray(chunk['choices'])) values.set('choices', '[]')
     return values
   }
