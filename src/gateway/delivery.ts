@@ -305,7 +305,6 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     if (isFirst) this.#open(relay, text)
     const wasHeld = this.#state === 'held'
     const rest = this.#unseen + (isFirst ? '' : text)
-    this.#unseen = ''
     this.#settleComplete(relay, (usage) => {
       const end = rest + relay.finish(usage)
       return () => {

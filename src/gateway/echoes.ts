@@ -87,7 +87,7 @@ function markRuns(text: string, body: string, reading: Reading, isEcho: Uint8Arr
     }
     const isControl = code < 0x20 || isOtherControl(code)
     if (isControl || code === 0xa0) code = 0x20
-    if (code === 0x20 && count > 0) {
+    if (code === 0x20) {
       const wasBlank =
         reading === 'collapsed' ? ring[(count - 1) & 31] === 0x20 : reading === 'scrubbed' && wasControl && isControl
       if (wasBlank) continue

@@ -96,7 +96,6 @@ const edits = new Map([
   ['store', 'nothing is stored'],
   ['prompt_cache_key', 'scoped to the account'],
   ['metadata', 'has `user` as its `user_id`'],
-  ['cache_control', 'marks what a cache may keep'],
 ])
 
 function editOf(wire: ClientWire, field: string): string {
