@@ -79,7 +79,9 @@ const rule = z
   })
 
 const limits = z.strictObject({
-  codes: count(1).prefault(60).describe('The most wrong codes from one address in 600 seconds.'),
+  codes: count(1)
+    .prefault(60)
+    .describe('The most wrong codes from one address in 600 seconds, including those of the identity provider.'),
   grants: count(1)
     .prefault(300)
     .describe('The most sign-ins from one address that were begun in the last 600 seconds and not finished.'),

@@ -70,12 +70,17 @@ export function createSignInPages(own: SignInPagesParts): ReadonlyMap<string, Pa
     return addLink(page, back, 'Go back to your program')
   }
 
+  /** Reads the person's identity. Codes that the provider refuses are limited, as each causes a request to it. */
   async function answerAttempt(request: AdminRequest, { purpose, read }: FinishedAttempt): Promise<ApiAnswer> {
+    const place = own.limits.guess(own.addressOf(request))
+    if (!place.ok) return notePage('throttled', undefined, { 'retry-after': `${place.retryAfterSeconds}` })
     const identity = await read().catch(async (error: unknown) => {
-      const isBad = error instanceof ProviderError && (error.problem === 'refused' || error.problem === 'invalid')
-      if (isBad) await denyProgram(parts, request, purpose)
+      const problem = error instanceof ProviderError ? error.problem : undefined
+      if (problem !== 'refused') place.giveBack()
+      if (problem === 'refused' || problem === 'invalid') await denyProgram(parts, request, purpose)
       throw error
     })
+    place.giveBack()
     if (purpose.for === 'console') return openBrowserSession(parts, request, identity)
     return askPerson(parts, request, purpose, identity)
   }

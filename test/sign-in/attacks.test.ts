@@ -5,6 +5,7 @@ import { beginGrant } from '../../src/accounts/sign-in/grant-rules.ts'
 import { createSignInLimits } from '../../src/sign-in/limits.ts'
 import type { Visit } from '../support/browser.ts'
 import { raw } from '../support/raw.ts'
+import type { Hostility } from '../support/stand-in-issuer.ts'
 import { type SignInTest, startSignIn, TestBrowser } from './start.ts'
 
 /*
@@ -375,6 +376,24 @@ test('issue 47 wrong codes are counted for their address, and correct ones are n
   assert.deepEqual([await look('BBBB-BBBC'), await look(userCode)], [429, 429])
   gateway.advance(600_000)
   assert.equal(await look('BBBB-BBBB'), 404)
+})
+
+test('Y19 invalid codes of the provider count for their address, and then the provider is not asked any more', async () => {
+  const hostility: Hostility = { redirect: (r) => ({ ...r, code: 'other' }) }
+  const { page, gateway, standIn } = await startSignIn(hostility, { limits: { codes: 3 } })
+  const signIn = async () => (await new TestBrowser().go(page('sign-in'))).status
+  const exchanges = () => standIn.asked.filter((one) => one === 'POST /token').length
+  // Faults of the provider do not count.
+  standIn.hostility.refuse = () => [503, {}]
+  for (let count = 0; count < 5; count++) assert.equal(await signIn(), 503)
+  delete standIn.hostility.refuse
+  const before = exchanges()
+  const statuses = await Promise.all(Array.from({ length: 9 }, signIn))
+  assert.deepEqual(statuses.sort(), [502, 502, 502, 429, 429, 429, 429, 429, 429].sort())
+  assert.equal(exchanges() - before, 3)
+  gateway.advance(600_000)
+  delete standIn.hostility.redirect
+  for (let count = 0; count < 5; count++) assert.equal(await signIn(), 200)
 })
 
 test('RFC 8628 5.1 concurrent guesses of codes count like consecutive ones', async () => {
