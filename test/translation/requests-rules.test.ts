@@ -278,6 +278,26 @@ test('R-CHOICE allowed_tools is sent to a model that supports it', () => {
   })
 })
 
+test('R-CHOICE a messages model gets only the allowed tools, even if its profile accepts allowed_tools', () => {
+  const tools = [
+    { type: 'function', name: 'f' },
+    { type: 'function', name: 'g' },
+  ]
+  const profile = { accepts: new Set(['allowed_tools']) }
+  for (const [mode, type] of [
+    ['auto', 'auto'],
+    ['required', 'any'],
+  ]) {
+    const choice = { type: 'allowed_tools', mode, tools: [{ type: 'function', name: 'g' }] }
+    const { body } = translate('responses', 'messages', responsesAsk({ tools, tool_choice: choice }), { profile })
+    deepEqual(
+      body.tools.map(({ name }: { name: string }) => name),
+      ['g'],
+    )
+    deepEqual(body.tool_choice, { type })
+  }
+})
+
 test('T10 a messages client sees reasoning only if it enables thinking and does not omit its display', () => {
   const shown = (thinking: unknown) => decode('messages', messagesAsk({ thinking })).reasoning.isShown
   equal(shown({ type: 'enabled', budget_tokens: 2000 }), true)

@@ -19,6 +19,7 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
   const prepared = prepareRequest(request, model, {
     outputTokensMin: 1,
     hasJsonMode: true,
+    hasAllowedTools: true,
     stopsMax: profile.drops.has('stop') ? 0 : profile.maxStops,
     takesBlankStops: true,
   })

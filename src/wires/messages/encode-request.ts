@@ -26,6 +26,7 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
   const prepared = prepareRequest(request, model, {
     outputTokensMin: 1,
     hasJsonMode: false,
+    hasAllowedTools: false,
     stopsMax: profile.drops.has('stop_sequences') ? 0 : profile.maxStops,
     takesBlankStops: false,
   })

@@ -46,6 +46,8 @@ type WireLimits = {
   /** The smallest cap on output tokens that the wire accepts. */
   outputTokensMin: number
   hasJsonMode: boolean
+  /** Whether a tool choice may be a list of declared tools (`allowed_tools`). */
+  hasAllowedTools: boolean
   /** How many stop sequences the wire accepts. */
   stopsMax: number
   takesBlankStops: boolean
@@ -62,7 +64,8 @@ export function prepareRequest(request: InferenceRequest, model: Model, limits: 
   const names = assignNames(ordered, profile.toolNameMax)
   const renamed = renameCallIds(ordered.turns, profile.toolIdStyle, names.upstreamOf)
   const { format, line } = resolveFormat(request.format, profile.shape, limits.hasJsonMode, losses)
-  const choice = resolveChoice(request.tools, request.toolChoice, names, profile, losses)
+  const takesAllowed = limits.hasAllowedTools && profile.accepts.has('allowed_tools')
+  const choice = resolveChoice(request.tools, request.toolChoice, names, profile, takesAllowed, losses)
   const lines = [line, choice.line].filter((text) => text !== undefined)
   const own: OperatorTurn | undefined =
     lines.length === 0 ? undefined : { by: 'operator', level: 'system', texts: lines.map((text) => ({ text })) }
@@ -229,7 +232,8 @@ function resolveChoice(
   tools: readonly Tool[],
   wish: ToolChoice,
   names: Names,
-  profile: Pick<Profile, 'toolChoice' | 'accepts' | 'drops'>,
+  profile: Pick<Profile, 'toolChoice' | 'drops'>,
+  takesAllowed: boolean,
   losses: Losses,
 ): OfferedTools {
   if (tools.length === 0) {
@@ -288,7 +292,7 @@ function resolveChoice(
       choice.mode === 'required'
         ? force(allowed)
         : { tools: declared.filter((tool) => allowed.includes(tool.name)), mode: auto }
-    if (offered.mode === 'named' || !profile.accepts.has('allowed_tools')) return offered
+    if (offered.mode === 'named' || !takesAllowed) return offered
     return { ...offered, tools: declared, mode: offered.mode === 'required' ? 'required' : 'auto', allowed }
   }
 }

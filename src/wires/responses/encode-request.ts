@@ -23,6 +23,7 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
   const prepared = prepareRequest(request, model, {
     outputTokensMin,
     hasJsonMode: true,
+    hasAllowedTools: true,
     stopsMax: 0,
     takesBlankStops: true,
   })
