@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Principal } from '../accounts/books.ts'
 import { formatCredits } from '../accounts/credit.ts'
 import { dayShifts } from '../accounts/day-shifts.ts'
-import { type EntryFilter, groupings, type Total } from '../accounts/entries.ts'
+import { type EntryFilter, type Grouping, groupings, type Total } from '../accounts/entries.ts'
 import { formatCsvTable } from './csv.ts'
 import { readPlace } from './cursor.ts'
 import { debitShape, formatCsv, lineShape, toDebit, toLine } from './entry-lines.ts'
@@ -63,6 +63,15 @@ const groupShape = {
   key_label: named,
   upstream: named,
 }
+
+/** The fields of each grouping. */
+const fieldsOf = {
+  day: ['day'],
+  model: ['model'],
+  account: ['account', 'account_name'],
+  key: ['key_id', 'key_prefix', 'key_label'],
+  upstream: ['upstream'],
+} as const satisfies Record<Grouping, readonly (keyof typeof groupShape)[]>
 
 /** One row of `ledger totals`. The values by which it is grouped come first, and then its sums. */
 const totalShape = field.named('LedgerTotal', {
@@ -168,8 +177,9 @@ function sumOperation<Shape extends z.ZodObject>({ tell, amounts, ...words }: Su
       },
     ],
     async *csv(context, input) {
-      const rows = await rowsOf(context, input)
-      yield* formatCsvTable<SumCells>(Object.keys(rows[0] ?? {}), amounts, rows)
+      const named: readonly string[] = (input.by ?? []).flatMap((name) => fieldsOf[name])
+      const columns = Object.keys(words.output.shape).filter((name) => named.includes(name) || !(name in groupShape))
+      yield* formatCsvTable<SumCells>(columns, amounts, await rowsOf(context, input))
     },
     run: async (context, input) => ({ items: await rowsOf(context, input) }),
   })

@@ -252,6 +252,20 @@ test('operate §6 the ledger is exported as CSV row by row, with formulas made h
   assert.equal(problemOf(wrong), 'invalid_request')
 })
 
+test('issue 13: sums as CSV have the same columns with and without rows, in the order of the answer', async () => {
+  const { ask, gateway } = await startApi()
+  gateway.store.postDebits([createDebitRow('req_1', gateway.store.findAccount('b').id)])
+  for (const path of ['/ledger/totals', '/ledger/margin'])
+    for (const by of [[], ['day'], ['key', 'account'], ['upstream', 'model', 'key', 'day']]) {
+      const query = by.length > 0 ? `by=${by.join(',')}&` : ''
+      const columnsOf = async (from: string) =>
+        (await ask('GET', `${path}?${query}from=${from}`, { headers: { accept: 'text/csv' } })).text.split('\r\n')[0]
+      const { items } = (await ask('GET', `${path}?${query}from=2026-01-01`)).body
+      assert.equal(await columnsOf('2026-01-01'), Object.keys(items![0]!).join(','))
+      assert.equal(await columnsOf('9000-01-01'), await columnsOf('2026-01-01'))
+    }
+})
+
 test('issue 13: exports that are unread or aborted take none of the places of others', async () => {
   const { ask, gateway, viewer } = await startApi()
   const headers = { authorization: `Bearer ${viewer}`, accept: 'text/csv' }
