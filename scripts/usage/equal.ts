@@ -18,6 +18,7 @@ import { dialect, run, usageDialect } from '../../src/store/postgres/run.ts'
 import { SpendWindows } from '../../src/store/postgres/spend-windows.ts'
 import { adoptReporting } from '../../src/store/sql/usage-keep.ts'
 import { createUsageReading } from '../../src/store/sql/usage-reading.ts'
+import { createWords } from '../../src/store/sql/words.ts'
 import { createDialect, createRun, usageDialect as fileDialect } from '../../src/store/sqlite/run.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
 import {
@@ -189,7 +190,8 @@ function openFileToFill(folder: string): Proven {
 
 /** Answers a question, and reads all entries that are not folded, without a limit. */
 function readAllOf(db: DatabaseSync, question: UsageQuestion): UsageAnswer {
-  return createRun(db)(createUsageReading(createDialect(), fileDialect, Infinity).readUsage(question))
+  const dialect = createDialect()
+  return createRun(db)(createUsageReading(dialect, fileDialect, createWords(dialect), Infinity).readUsage(question))
 }
 
 async function openDatabaseToFill(url: string): Promise<Proven> {
@@ -197,7 +199,7 @@ async function openDatabaseToFill(url: string): Promise<Proven> {
   const database = openDatabase({ url, max: 4, patienceMs: 600_000, purpose: 'trial' })
   await run(database, adoptReporting(dialect, berlin))
   const { fold } = createFolding(database)
-  const reading = createUsageReading(dialect, usageDialect, Infinity)
+  const reading = createUsageReading(dialect, usageDialect, createWords(dialect), Infinity)
   const windows = new SpendWindows(utc)
   return {
     books: createBooks(opened, Date.now),

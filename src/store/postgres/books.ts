@@ -8,6 +8,7 @@ import { readMoved } from '../sql/moments.ts'
 import { countMissed } from '../sql/spends.ts'
 import { answering, promising } from '../sql/step.ts'
 import { createUsageReading } from '../sql/usage-reading.ts'
+import { createWords } from '../sql/words.ts'
 import { type Database, openDatabase, type Transaction } from './database.ts'
 import { locks, migrate, refuseEmpty } from './migrate.ts'
 import { postCredits, postFunctions } from './post.ts'
@@ -71,9 +72,11 @@ export async function openPostgresBooks(
 /** Creates the books on a database that already has the schema. @param reports runs the queries of reports */
 export function createPostgresBooks(database: Database, sizes = sliceSizes, reports: Database = database): BookStore {
   const questions = { ...createQuestions(dialect), ...createListing(dialect, sizes) }
+  const words = createWords(dialect)
+  reports.onConnect(words.forget)
   return {
     ...promising(answering(questions, (step) => run(database, step))),
-    ...promising(answering(createUsageReading(dialect, usageDialect), (step) => run(reports, step))),
+    ...promising(answering(createUsageReading(dialect, usageDialect, words), (step) => run(reports, step))),
     change: (change) => makeChange(database, change),
     verify: (options) => verify(database, options, sizes),
     audit: (options) => audit(database, options, sizes),

@@ -12,6 +12,8 @@ export type Transaction = {
 export type Database = Transaction & {
   /** Runs `work` in a transaction with isolation level "read committed". It is rolled back if `work` throws. */
   transact<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>
+  /** Calls `hear` whenever a connection was made, with the id of the process in the database that serves it. */
+  onConnect(hear: (pid: number) => void): void
   close(): Promise<void>
 }
 
@@ -29,8 +31,6 @@ export type DatabaseOptions = {
   idleMs?: number
   /** Called when an idle connection was lost. */
   onLost?: (error: Error) => void
-  /** Called when a connection was made, with the id of the process in the database that serves it. */
-  onConnect?: (pid: number) => void
   /** Settings of the sessions. They are added to the usual settings, and replace usual settings with the same name. */
   settings?: Readonly<Record<string, string>>
 }
@@ -157,12 +157,12 @@ export async function openSession(options: ConnectionOptions): Promise<DatabaseS
 }
 
 export function openDatabase(options: DatabaseOptions): Database {
-  const { max, idleMs = 10_000, onLost, onConnect } = options
+  const { max, idleMs = 10_000, onLost } = options
   const pool = new pg.Pool({ ...clientConfig(options), max, idleTimeoutMillis: idleMs })
   // Without a listener, the loss of an idle connection would end the process.
   pool.on('error', (error) => onLost?.(error))
-  pool.on('connect', (client) => onConnect?.(pidOf(client)))
-  return { query, transact, close: () => pool.end() }
+  const onConnect: Database['onConnect'] = (hear) => void pool.on('connect', (client) => hear(pidOf(client)))
+  return { query, transact, onConnect, close: () => pool.end() }
 
   async function query(text: string, values: readonly unknown[] = [], name?: string): Promise<Row[]> {
     return (await pool.query(statementOf(text, values, name))).rows

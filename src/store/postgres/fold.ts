@@ -23,6 +23,7 @@ type Behind = { account_id: string; mark: bigint | null; entries: bigint }
  */
 export function createFolding(database: Database) {
   const words = createWords(dialect)
+  database.onConnect(words.forget)
   const lane: Transaction = database
   /** The last account whose entries were summed. Accounts take turns in the order of their ids. */
   let after = ''

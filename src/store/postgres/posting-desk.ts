@@ -117,7 +117,8 @@ export class PostingDesk implements Desk {
 
   #openLane(idleMs: number): PostingLane {
     let pid: number | undefined
-    const database = this.#openDatabase({ max: 1, idleMs, onConnect: (connected) => (pid = connected) })
+    const database = this.#openDatabase({ max: 1, idleMs })
+    database.onConnect((connected) => (pid = connected))
     return new PostingLane({
       database,
       windows: this.#options.windows,
@@ -139,7 +140,7 @@ export class PostingDesk implements Desk {
     })
   }
 
-  #openDatabase(options: Pick<DatabaseOptions, 'max' | 'idleMs' | 'onConnect'>): Database {
+  #openDatabase(options: Pick<DatabaseOptions, 'max' | 'idleMs'>): Database {
     const { url, patienceMs } = this.#options
     const settings = { lock_timeout: `${Math.ceil(patienceMs * lockShare)}` }
     const database = openDatabase({ url, patienceMs, purpose, settings, ...options, onLost: () => this.#suspect() })

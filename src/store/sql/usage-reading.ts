@@ -23,15 +23,14 @@ import {
   wordsOfReading,
 } from './usage.ts'
 import { readUsageState } from './usage-keep.ts'
-import { createWords, wordKey } from './words.ts'
+import { type Words, wordKey } from './words.ts'
 
 /**
  * Creates the queries of figures for reports. If few entries are not folded (summed) yet, the figures include them too.
  * @param tailMax if there are more unfolded entries than this, the figures include none of them
  */
-export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMax = unfoldedMax) {
+export function createUsageReading(dialect: Dialect, usage: UsageDialect, words: Words, tailMax = unfoldedMax) {
   const { schema } = dialect
-  const words = createWords(dialect)
   const names = createNames(dialect)
   return {
     readUsage: (question: UsageQuestion) =>

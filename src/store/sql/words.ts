@@ -20,13 +20,16 @@ export function wordKey(kind: string, word: string): string {
 export function createWords(dialect: Dialect) {
   const { schema } = dialect
   let ids = new Map<string, number>()
-  const words = new Map<number, string>()
+  let words = new Map<number, string>()
   return { findIds, placesOf, readWords, forget }
 
-  /** Forgets all words. A rollback removes new words from the store, which may give their numbers to other words. */
+  /**
+   * Forgets all words. A rollback removes new words from the store, which may give their numbers to other words. So may
+   * a promoted standby that lacks the last words.
+   */
   function forget(): void {
     ids = new Map()
-    words.clear()
+    words = new Map()
   }
 
   /** Finds the numbers of words. @returns the numbers of all remembered words, by `wordKey` */
@@ -73,13 +76,14 @@ export function createWords(dialect: Dialect) {
   }
 
   function* readWords(asked: Iterable<number>): StoreStep<ReadonlyMap<number, string>> {
-    if (words.size > wordsMax) words.clear()
-    words.set(0, '')
-    for (const list of slices([...new Set(asked)].filter((id) => !words.has(id)))) {
+    if (words.size > wordsMax) words = new Map()
+    const known = words
+    known.set(0, '')
+    for (const list of slices([...new Set(asked)].filter((id) => !known.has(id)))) {
       const text = `SELECT id, word FROM ${schema}.usage_words WHERE id IN (${list.join(', ')})`
-      for (const { id, word } of yield* ask(dialect, () => text)) words.set(Number(id), word as string)
+      for (const { id, word } of yield* ask(dialect, () => text)) known.set(Number(id), word as string)
     }
-    return words
+    return known
   }
 }
 

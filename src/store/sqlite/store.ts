@@ -16,6 +16,7 @@ import { countMissed } from '../sql/spends.ts'
 import { answering, promising } from '../sql/step.ts'
 import { adoptReporting, findOtherZone, pruneSome } from '../sql/usage-keep.ts'
 import { createUsageReading } from '../sql/usage-reading.ts'
+import { createWords } from '../sql/words.ts'
 import { type Accounts, createAccounts } from './accounts.ts'
 import { createEntries, type Entries } from './entries.ts'
 import { createFolding } from './fold.ts'
@@ -92,7 +93,11 @@ function answerAtOnce(
   { change, forget }: Pick<Accounts, 'change'> & Pick<Entries, 'forget'>,
 ) {
   const listing = createListing(dialect, { readMax: Infinity, sumMax: Infinity })
-  const questions = { ...createQuestions(dialect), ...listing, ...createUsageReading(dialect, usageDialect) }
+  const questions = {
+    ...createQuestions(dialect),
+    ...listing,
+    ...createUsageReading(dialect, usageDialect, createWords(dialect)),
+  }
   const { watch, ...answers } = answering(questions, run)
   return {
     ...answers,

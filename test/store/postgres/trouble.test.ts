@@ -20,7 +20,7 @@ test('C13 a database server that ends itself over a full or broken disk may have
 /** A server that answers what it is asked about itself. */
 function serverOf(row: Row): Database {
   const refuse = () => assert.fail('nothing is made there')
-  return { query: async () => [row], transact: refuse, close: async () => {} }
+  return { query: async () => [row], transact: refuse, onConnect: refuse, close: async () => {} }
 }
 
 test('a server that is too old, has another encoding, or is behind a pooler is refused with what to use', async () => {

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { quarterMs } from '../../../src/accounts/calendar.ts'
+import { createAccount } from '../../../src/accounts/book-rules.ts'
+import { createCalendar, quarterMs, utc } from '../../../src/accounts/calendar.ts'
 import { usualReporting } from '../../../src/accounts/usage/reporting.ts'
 import { createTraffic } from '../../../src/accounts/usage/traffic.ts'
 import { newRequestId } from '../../../src/ids.ts'
-import { openPostgresBooks } from '../../../src/store/postgres/books.ts'
+import { createPostgresBooks, openPostgresBooks } from '../../../src/store/postgres/books.ts'
 import { type Database, openDatabase } from '../../../src/store/postgres/database.ts'
+import { createFolding } from '../../../src/store/postgres/fold.ts'
 import { postDebits } from '../../../src/store/postgres/post.ts'
 import { settleZone, UsageDesk } from '../../../src/store/postgres/usage-desk.ts'
 import { atEnd } from '../../support/at-end.ts'
@@ -90,4 +92,47 @@ test('X7 X12 C9 figures are kept by the clock of the database, though that of a 
       ['2022-10-01T00:00:00.000Z', 1n],
     ],
   )
+})
+
+test('F-S12: after a promoted database server has lost the newest words, figures are still of the right models', {
+  skip: withoutPostgres(),
+}, async () => {
+  const postgres = await startPostgres({ settings: ['fsync = off'] })
+  const url = postgres.createDatabase('promoted')
+  await (await openPostgresBooks(url, { shown: url })).close()
+  const open = () => {
+    const database = openDatabase({ url, max: 3, patienceMs, purpose: 'promoted' })
+    atEnd(() => database.close())
+    return database
+  }
+  const database = open()
+  const [folding, books] = [createFolding(database), createPostgresBooks(database)]
+  const { id } = await books.change(createAccount('one', 0n, { nowMs: 0, calendar: createCalendar(utc) }))
+  const post = (models: readonly string[]) =>
+    postDebits(
+      database,
+      models.map((model) => ({ ...createDebitRow(newRequestId(), id), model })),
+    )
+  const hour = 4 * Math.floor(Date.now() / (4 * quarterMs))
+  const modelsOf = async ({ readUsage }: typeof books) => {
+    while (await folding.fold()) {}
+    const asked = { by: ['model'], sums: ['cost'], times: [], sort: 'cost', only: {}, top: 50 } as const
+    const { groups } = await readUsage({ ...asked, bounds: [hour - 8, hour + 8], daysOf: undefined })
+    return groups.map(({ of }) => of[0]!).sort()
+  }
+  await post(['m'])
+  assert.deepEqual(await modelsOf(books), ['m'])
+  // As a standby that was promoted before it had heard of any word, and has numbered others since.
+  const others = Array.from({ length: 20 }, (_, n) => `other-${n}`).sort()
+  postgres.run(
+    `SET search_path = triwire; SET session_replication_role = replica;
+     TRUNCATE sums_marks, sums_d, sums_h, sums_k, sums_t, usage_words RESTART IDENTITY;
+     INSERT INTO usage_words (kind, word) VALUES ${others.map((word) => `('model', '${word}')`).join()};
+     SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'triwire promoted'`,
+    'promoted',
+  )
+  await until(async () => (await modelsOf(books).catch(() => undefined)) !== undefined, 'the database is reached again')
+  await post(others)
+  assert.deepEqual(await modelsOf(createPostgresBooks(open())), ['m', ...others])
+  assert.deepEqual(await modelsOf(books), ['m', ...others])
 })
