@@ -22,6 +22,8 @@ type WindowOptions = {
   clockMs: () => number
   /** The most windows to remember at once. If there are more, the oldest is forgotten. */
   tableMax?: number
+  /** Returns the unit that has a window, such as the network of an address (`ipKey`). Default: the key itself. */
+  unitOf?: (key: string) => string
 }
 
 type Window = { endsMs: number; taken: number }
@@ -32,7 +34,7 @@ export type Windows = ReturnType<typeof createWindows>
  * Counts the requests of each key in fixed windows (spec 8). A key is any text that stands for a client. Its first
  * request opens a window. When the window ends, its count is forgotten.
  */
-export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: WindowOptions) {
+export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000, unitOf = (key) => key }: WindowOptions) {
   const usual = typeof limit === 'number' ? () => limit : limit
   // Windows in the order in which they opened, which is also the order in which they end.
   const windows = new Map<string, Window>()
@@ -70,18 +72,19 @@ export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: 
   }
 
   function findOpen(key: string, nowMs: number): Window | undefined {
-    const window = windows.get(key)
+    const window = windows.get(unitOf(key))
     return window && nowMs < window.endsMs ? window : undefined
   }
 
   function open(key: string, nowMs: number): Window {
-    windows.delete(key)
+    const unit = unitOf(key)
+    windows.delete(unit)
     for (const [oldest, window] of windows) {
       if (nowMs < window.endsMs && windows.size < tableMax) break
       windows.delete(oldest)
     }
     const window = { endsMs: nowMs + windowMs, taken: 0 }
-    windows.set(key, window)
+    windows.set(unit, window)
     return window
   }
 }
@@ -101,11 +104,11 @@ export type FailedAuth = { throttled: boolean; retryAfterSeconds: number }
 export type LocalThrottle = { isThrottled(ip: string): boolean; fail(ip: string): FailedAuth }
 
 export function createThrottle(options: WindowOptions): LocalThrottle {
-  const windows = createWindows(options)
+  const windows = createWindows({ ...options, unitOf: ipKey })
   return {
-    isThrottled: (ip) => windows.isFull(ipKey(ip)),
+    isThrottled: (ip) => windows.isFull(ip),
     fail(ip) {
-      const place = windows.take(ipKey(ip))
+      const place = windows.take(ip)
       return place.ok ? { throttled: false, retryAfterSeconds: 0 } : { throttled: true, ...place }
     },
   }

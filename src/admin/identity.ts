@@ -22,7 +22,10 @@ export type IdentityParts = {
   running: Pick<Running, 'hasForeignKeys'>
   /** Counts invalid tokens. */
   throttle: LocalThrottle
-  /** Counts the requests of each operator. `ownerRates` below counts the requests of each owner of a key. */
+  /**
+   * Counts the requests of each operator. `ownerRates` below counts the requests of each owner of a key, and sign-ins of
+   * each address (IPv6 by /64).
+   */
   rates: Windows
   ownerRates: Windows
 }

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import type { Books } from '../accounts/books.ts'
 import { createCalendar } from '../accounts/calendar.ts'
-import { createThrottle, createWindows } from '../accounts/limits.ts'
+import { createThrottle, createWindows, ipKey } from '../accounts/limits.ts'
 import type { AdminHandler, AdminRequest } from '../admin/answer.ts'
 import type { ApiParts } from '../admin/api.ts'
 import { createConsole } from '../admin/console.ts'
@@ -76,7 +76,7 @@ export function createAdminApi(parts: AdminApiParts) {
     reportBug: operations.reportBug,
     throttle: createThrottle({ limit: failuresMax, ...minute }),
     rates: createWindows({ limit: questionsMax, ...minute }),
-    ownerRates: createWindows({ limit: ownersMax, ...minute }),
+    ownerRates: createWindows({ limit: ownersMax, ...minute, unitOf: ipKey }),
     ...{ nowMs, expectedMs, readAccess },
     peerOf: (peer, forwarded) => readPeer(peer, forwarded),
     version,

@@ -1,4 +1,4 @@
-import { createThrottle, createWindows } from '../accounts/limits.ts'
+import { createThrottle, createWindows, ipKey } from '../accounts/limits.ts'
 import type { ApiParts } from '../admin/api.ts'
 import { createConsole, isBrowsing, toConsole } from '../admin/console.ts'
 import type { KnownSite } from '../admin/guard.ts'
@@ -36,7 +36,7 @@ export function createOwnPages(
     ...shared,
     ...{ site, isForOwners: true },
     throttle: createThrottle({ limit: failuresMax, ...minute }),
-    ownerRates: createWindows({ limit: questionsMax, ...minute }),
+    ownerRates: createWindows({ limit: questionsMax, ...minute, unitOf: ipKey }),
   })
   const pages = createConsole({ site })
   const isOn = ({ ownPages, signIn }: Config) => ownPages || signIn !== undefined

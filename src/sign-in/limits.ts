@@ -15,14 +15,15 @@ export type SignInLimits = ReturnType<typeof createSignInLimits>
 
 /** Creates the limits on invalid codes and on sign-ins. A sign-in that is approved or denied counts no longer. */
 export function createSignInLimits({ limits, clockMs }: LimitParts) {
-  const codes = createWindows({ limit: () => limits().codes, windowMs, clockMs })
-  const grants = createWindows({ limit: () => limits().grants, windowMs, clockMs })
+  const perAddress = { windowMs, clockMs, unitOf: ipKey }
+  const codes = createWindows({ limit: () => limits().codes, ...perAddress })
+  const grants = createWindows({ limit: () => limits().grants, ...perAddress })
   const unfinished = new Map<string, { endsMs: number; giveBack(): void }>()
   return { begin, begun, finish, guess, fail }
 
   /** Counts a new sign-in of this address, if the limit allows it. */
   function begin(ip: string): WindowPlace {
-    return grants.take(ipKey(ip))
+    return grants.take(ip)
   }
 
   /** Keeps the count of a sign-in under the sign-in's code, so that `finish` can take the count back. */
@@ -45,7 +46,7 @@ export function createSignInLimits({ limits, clockMs }: LimitParts) {
    * back if the code exists.
    */
   function guess(ip: string): WindowPlace {
-    return codes.take(ipKey(ip))
+    return codes.take(ip)
   }
 
   /** Counts an invalid code. @returns the seconds to wait if the address has sent too many invalid codes */

@@ -152,6 +152,14 @@ test('Y19 pages answer under the name of api_url, and have their own limits, whi
   assert.equal((await gateway.post('/v1/chat/completions', question)).status, 200)
 })
 
+test('R4 sign-ins and sign-outs of one IPv6 network count together', async () => {
+  const { own } = await startOwn({ config: { trusted_proxies: ['127.0.0.1'] } })
+  const signOut = async (address: string) =>
+    (await own('/console/api/session', { method: 'DELETE', headers: { 'x-forwarded-for': address } })).status
+  for (let host = 1; host <= 240; host++) assert.equal(await signOut(`2001:db8:1:2::${host.toString(16)}`), 204)
+  assert.deepEqual([await signOut('2001:db8:1:2:3::'), await signOut('2001:db8:1:3::1')], [429, 204])
+})
+
 test('Y22 the playground of an owner is paid by their key and runs within its limits', async () => {
   const { gateway, own } = await startOwn()
   const { key, id } = gateway.store.createKey('b', {
