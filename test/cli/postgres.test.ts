@@ -88,6 +88,7 @@ test('X13 the database’s own variables work, and its URL may be in the configu
   writeFileSync(file, '127.0.0.1:*:asked:asks:secret-of-this-test\n', { mode: 0o600 })
   const listed = await run(['account', 'list'], { cwd: folder, env: { PGPASSFILE: file, TRIWIRE_STORE: '' } })
   assert.match(listed.stdout, / one +active /)
+  assert.equal(listed.stderr, '')
   const check = await runWarm(['check'], { cwd: folder, env: { TRIWIRE_STORE: '' } })
   assert.match(check.stderr, /^triwire: \S+:1: state_dir is needed with a store in PostgreSQL/)
   const settings = {

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import type { Row } from '../sql/step.ts'
+import { readPassword } from './password-file.ts'
 import { isUnknown } from './trouble.ts'
 
 /** Runs statements on one connection, inside a transaction. */
@@ -110,9 +111,18 @@ export function applicationOf(purpose: string): string {
   return `triwire ${purpose}`
 }
 
+/** A client of the driver that reads the password file, if neither the URL nor `PGPASSWORD` has a password. */
+class Client extends pg.Client {
+  constructor(config?: pg.ClientConfig) {
+    super(config)
+    // The library's types lack that a password may be a function.
+    if (!this.password) Object.assign(this, { password: readPassword })
+  }
+}
+
 /** Opens a single connection. @throws what the driver throws if no connection is made in time */
 export async function openSession(options: ConnectionOptions): Promise<DatabaseSession> {
-  const client = new pg.Client(clientConfig(options))
+  const client = new Client(clientConfig(options))
   // The library's types lack `connection`. The client's method `end` would wait for a server that may be frozen.
   const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
   let last: Promise<unknown> = Promise.resolve()
@@ -158,7 +168,7 @@ export async function openSession(options: ConnectionOptions): Promise<DatabaseS
 
 export function openDatabase(options: DatabaseOptions): Database {
   const { max, idleMs = 10_000, onLost } = options
-  const pool = new pg.Pool({ ...clientConfig(options), max, idleTimeoutMillis: idleMs })
+  const pool = new pg.Pool({ ...clientConfig(options), Client, max, idleTimeoutMillis: idleMs })
   // Without a listener, the loss of an idle connection would end the process.
   pool.on('error', (error) => onLost?.(error))
   const onConnect: Database['onConnect'] = (hear) => void pool.on('connect', (client) => hear(pidOf(client)))

@@ -42,6 +42,11 @@ export function refusalOf(error: unknown, shown: string): StoreError | undefined
     return new StoreError(`${shown} asks for a password: set PGPASSWORD, or PGPASSFILE with a line for it`, {
       cause: error,
     })
+  // The driver reads these files before it connects.
+  if ((error as NodeJS.ErrnoException).syscall === 'open' || codeOf(error) === 'EISDIR') {
+    const cure = "check sslrootcert, sslcert and sslkey in the store's URL"
+    return new StoreError(`${shown} names a file that cannot be read (${message}): ${cure}`, { cause: error })
+  }
   // PgBouncer, a pooler, reports this.
   if (/unsupported startup parameter/.test(message)) return new StoreError(sayPooler(shown), { cause: error })
   const cure = cures.get(codeOf(error))

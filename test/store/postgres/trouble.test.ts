@@ -73,3 +73,17 @@ test('X13 a password that is required and missing is reported with where to put 
       /^postgres:\/\/h\/x asks for a password: set PGPASSWORD/,
     )
 })
+
+test('a certificate that cannot be read is reported as a fault of the URL, and not as a missing socket', () => {
+  const refusal = (error: object) => refusalOf(error, 'postgres://h/x')?.message
+  const missing = { code: 'ENOENT', syscall: 'open', message: "ENOENT: no such file or directory, open '/ca.pem'" }
+  const cure = "check sslrootcert, sslcert and sslkey in the store's URL"
+  const folder = { code: 'EISDIR', syscall: 'read', message: 'EISDIR: illegal operation on a directory, read' }
+  for (const error of [missing, folder])
+    assert.equal(refusal(error), `postgres://h/x names a file that cannot be read (${error.message}): ${cure}`)
+  for (const [code, syscall] of [
+    ['ENOENT', 'connect'],
+    ['ECONNRESET', 'read'],
+  ])
+    assert.equal(refusal({ code, syscall, message: `${syscall} ${code}` }), undefined)
+})
