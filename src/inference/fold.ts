@@ -1,6 +1,6 @@
 import { KeptText } from '../bytes/memory.ts'
-import { isJsonObject } from '../bytes/scan.ts'
 import type { Answer, AnswerEvent, Fault, FoldedBlock, StopReason } from './answer.ts'
+import { ArgumentPieces } from './raw-arguments.ts'
 import { mergeUsage, type UsageReport } from './usage.ts'
 
 /** The result of combining events. `none`: the answer has not ended. */
@@ -11,8 +11,7 @@ export function createFold(): { push(event: AnswerEvent): void; outcome(): Folde
   const blocks: FoldedBlock[] = []
   /** The texts of the open blocks. A plain string could keep in memory the whole chunk that it was read from. */
   const open = new Map<number, KeptText>()
-  /** Calls in which each piece repeats the previous piece and adds to it. The value is the last piece of the call. */
-  const repeating = new Map<number, string>()
+  const calls = new Map<number, ArgumentPieces>()
   let report: UsageReport = {}
   let end: { reason: StopReason; stopSequence?: string } | undefined
   let fault: Fault | undefined
@@ -23,22 +22,22 @@ export function createFold(): { push(event: AnswerEvent): void; outcome(): Folde
       case 'block_start':
         blocks[event.index] = { block: event.block, text: '', cut: false }
         open.set(event.index, new KeptText())
-        if (event.block.kind === 'tool_call') repeating.set(event.index, '')
+        if (event.block.kind === 'tool_call') calls.set(event.index, new ArgumentPieces())
         return
       case 'block_delta':
         open.get(event.index)!.add(event.text)
-        if (event.text.startsWith(repeating.get(event.index) ?? '\0')) repeating.set(event.index, event.text)
-        else repeating.delete(event.index)
+        calls.get(event.index)?.add(event.text)
         return
       case 'block_seal':
         blocks[event.index]!.sealed = event.sealed
         return
-      case 'block_stop':
+      case 'block_stop': {
+        const text = open.get(event.index)!.toString()
         blocks[event.index]!.cut = event.cut
-        blocks[event.index]!.text = open.get(event.index)!.toString()
+        blocks[event.index]!.text = calls.get(event.index)?.read(text) ?? text
         open.delete(event.index)
-        readCumulative(blocks[event.index]!, repeating.get(event.index))
         return
+      }
       case 'usage':
         report = mergeUsage(report, event.report)
         return
@@ -50,15 +49,6 @@ export function createFold(): { push(event: AnswerEvent): void; outcome(): Folde
       case 'fail':
         fault = event.fault
     }
-  }
-
-  /**
-   * Some models repeat all arguments so far in each piece. Then the last piece is a JSON object, but the joined pieces
-   * are not. In this case the last piece is taken as the arguments (ruling Y4).
-   */
-  function readCumulative(folded: FoldedBlock, last: string | undefined) {
-    if (last !== undefined && last !== folded.text && !isJsonObject(folded.text) && isJsonObject(last))
-      folded.text = last
   }
 
   function outcome(): Folded {

@@ -34,3 +34,22 @@ export function objectOfArguments(argumentsText: Text): string {
     ? trimmed
     : trimmed.replace(/\p{Surrogate}/gu, (half) => JSON.stringify(half).slice(1, -1))
 }
+
+/**
+ * The pieces of a call's arguments. Some models repeat all arguments so far in each piece. Then the last piece is a JSON
+ * object, but the joined pieces are not. If the answer is read as a whole, the last piece counts (ruling Y4).
+ */
+export class ArgumentPieces {
+  /** The last piece; undefined if one of the pieces does not repeat the piece before it. */
+  #last: string | undefined = ''
+
+  add(piece: string): void {
+    this.#last = this.#last !== undefined && piece.startsWith(this.#last) ? piece : undefined
+  }
+
+  /** Returns the arguments. @param joined all pieces, joined */
+  read(joined: string): string {
+    const last = this.#last
+    return last !== undefined && last !== joined && !isJsonObject(joined) && isJsonObject(last) ? last : joined
+  }
+}

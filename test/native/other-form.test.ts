@@ -292,6 +292,19 @@ test('Y1 pieces of a chat call without an index belong to the last call', () => 
 
 const chatChunk = (choice: Json) => `data: ${JSON.stringify({ id: 'x', choices: [{ index: 0, ...choice }] })}\n\n`
 
+test('Y1 Y4 cumulative arguments of a folded chat call: the last piece counts; other pieces are joined', () => {
+  const read = (...pieces: string[]) => {
+    const script = pieces.map((piece, at) => call([0, at === 0 ? 'c' : undefined, at === 0 ? 'f' : undefined, piece]))
+    const answer = folded('chat', script.join('') + reason('tool_calls') + done)
+    return answer?.['choices'][0].message.tool_calls[0]['function'].arguments
+  }
+  assert.equal(read('', '{"q', '{"q":1', '{"q":1}'), '{"q":1}')
+  assert.equal(read('{"q', '{"q":1}'), '{"q":1}')
+  assert.equal(read('{"q"', ':1}'), '{"q":1}')
+  assert.equal(read('{"q', '{"p":1}'), '{"q{"p":1}')
+  assert.equal(read('{"q', '{"q":'), '{"q{"q":')
+})
+
 test('Y1 a folded chat answer has each text once, and only texts are joined', () => {
   const detail = { index: 0, type: 'reasoning.text', format: 'vendor-v1' }
   const script =

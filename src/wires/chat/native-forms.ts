@@ -1,5 +1,6 @@
 import { encodeLatin1 } from '../../bytes/frame-cutter.ts'
 import { asObject, type JsonObject } from '../../bytes/json.ts'
+import { ArgumentPieces } from '../../inference/raw-arguments.ts'
 import type { AnswerForms } from '../answers/native-stream.ts'
 import { objectsOf } from '../answers/read-answer.ts'
 import { choicesOf } from './content.ts'
@@ -43,6 +44,22 @@ const pieced = new Set([
   ...['reasoning', 'reasoning_content', 'thinking'],
 ])
 
+/** Arguments of a call that arrived in several pieces. */
+class JoinedArguments {
+  readonly #pieces = new ArgumentPieces()
+  #text = ''
+
+  add(piece: string): this {
+    this.#pieces.add(piece)
+    this.#text += piece
+    return this
+  }
+
+  toJSON(): string {
+    return this.#pieces.read(this.#text)
+  }
+}
+
 function partsIn(content: unknown): unknown[] {
   if (Array.isArray(content)) return content
   if (typeof content !== 'string') return [content]
@@ -72,6 +89,10 @@ function placesOf(list: readonly unknown[]): Map<number, number> {
 function merge(told: unknown, more: unknown, name = ''): unknown {
   if (more == null || told == null) return more ?? told
   if (name === 'content' && typeof told !== typeof more) return merge(partsIn(told), partsIn(more))
+  if (name === 'arguments' && typeof more === 'string') {
+    if (typeof told === 'string') return new JoinedArguments().add(told).add(more)
+    if (told instanceof JoinedArguments) return told.add(more)
+  }
   if (typeof told === 'string') return pieced.has(name) ? `${told}${more}` : more === '' ? told : more
   if (Array.isArray(told) && Array.isArray(more)) {
     const known = placesOf(told)
