@@ -277,7 +277,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     }
     this.tier = headers.get(tierHeader)
     this.contentType = contentType
-    if (status !== 200 || coding !== 'identity') {
+    if (coding !== 'identity') {
       this.#fail(broken, 'upstream_protocol')
       return
     }

@@ -71,7 +71,8 @@ export class Unpacking implements UpstreamListener, Flight {
   }
 
   onHead(status: number, contentType: string, headers: ResponseHeaders): void {
-    if (contentType === frameType && status === 200) this.#listener = new Unframing(this.#listener, () => this.abort())
+    if (contentType === frameType && status >= 200 && status < 300)
+      this.#listener = new Unframing(this.#listener, () => this.abort())
     const coding = headers.get('content-encoding')
     this.#open = coding === undefined ? undefined : codings.get(coding.trim().toLowerCase())
     const shown = this.#open ? withoutCoding(headers) : headers

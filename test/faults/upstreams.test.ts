@@ -269,6 +269,8 @@ row('F-U23', 'Y1 BUG-5 FID-4 an event stream is read under any label, from its f
     bench.upstream.play(stream([...`\ufeff${text.slice(0, 20)}`, text.slice(20)], { headers }))
     await bench.check(await bench.ask({ stream: true }), ok)
   }
+  bench.upstream.play((socket) => void socket.end(`${head(203, {})}${text}`))
+  await bench.check(await bench.ask({ stream: true }), ok)
 })
 
 row('F-U23', 'Y1 a whole answer, or an error, is read under the label of a stream', {}, async (bench, way) => {

@@ -47,6 +47,18 @@ test('U2 reliability §3 a status that is not an answer is reported by its meani
   }
 })
 
+test('Y1 an answer with any 2xx is read by its first bytes, and is a 200 for the client', async () => {
+  for (const status of [200, 201, 202, 203, 206]) {
+    const rig = startRig()
+    const { listener } = rig.sent[0]!
+    listener.onHead(status, 'application/json', json)
+    listener.onData(bytes(JSON.stringify(answers.chat)))
+    listener.onEnd()
+    await rig.turn()
+    assert.deepEqual([rig.client.reply?.status, ...endOf(rig)], [200, undefined, undefined], `${status}`)
+  }
+})
+
 test('P2 an answer is read unchanged only if it has no content coding', async () => {
   for (const [encoding, isRead] of [
     [undefined, true],
