@@ -9,6 +9,8 @@ import { type AdminRequest, problemBelow } from './answer.ts'
 
 /** The largest body of an operation, in bytes. If the body contains a client's request, more bytes are allowed. */
 const ownBytesMax = 65_536
+/** The largest body of an operation that needs no token, in bytes. Anybody may open many connections for such bodies. */
+const openBytesMax = 4_096
 
 export type Matched =
   | { operation: Operation; inPath: Record<string, string> }
@@ -72,7 +74,8 @@ export async function readFields(
   { bytesMax: requestBytesMax, share }: { bytesMax: () => number; share: BodyShare | undefined },
 ): Promise<Record<string, unknown>> {
   // This body can contain a client's request as a JSON string, in which each quote takes two characters.
-  const bytesMax = operation.isLarge ? ownBytesMax + 2 * requestBytesMax() : ownBytesMax
+  const mostBytes = operation.role === 'anyone' ? openBytesMax : ownBytesMax
+  const bytesMax = operation.isLarge ? ownBytesMax + 2 * requestBytesMax() : mostBytes
   const hasBody = operation.method === 'POST' || operation.method === 'PATCH'
   const sent = hasBody ? await readBody(request, bytesMax, share) : readQuery(request)
   for (const name of Object.keys(inPath)) {

@@ -152,6 +152,17 @@ test('Y19 pages answer under the name of api_url, and have their own limits, whi
   assert.equal((await gateway.post('/v1/chat/completions', question)).status, 200)
 })
 
+test('Y19 a sign-in, which needs no key, has a body of at most 4 KiB', async () => {
+  const { own, keyB } = await startOwn()
+  const status = async (bytes: number) => {
+    const space = bytes - JSON.stringify({ token: keyB }).length
+    const headers = { 'content-type': 'application/json' }
+    return (await own('/console/api/session', { method: 'POST', headers, body: { token: keyB + ' '.repeat(space) } }))
+      .status
+  }
+  assert.deepEqual([await status(300), await status(4_097)], [200, 413])
+})
+
 test('R4 sign-ins and sign-outs of one IPv6 network count together', async () => {
   const { own } = await startOwn({ config: { trusted_proxies: ['127.0.0.1'] } })
   const signOut = async (address: string) =>
