@@ -140,6 +140,24 @@ test('Y23 a first entry that answers is billed as itself, with the chain as its 
   await gateway.close()
 })
 
+test('Y23 an entry whose name at the upstream is its id gets this name on the same wire, and not that of the chain', async () => {
+  for (const [at, wire] of wires.entries()) {
+    const named = (id: string, on: number) =>
+      testModel(id, wire, { upstream: `up${on}`, upstream_model: undefined, prices: pricesOf(0) })
+    const chain = { id: 'own', chain: ['first', 'second'] }
+    const { gateway, upstreams, ask } = await startChains([named('first', 0), named('second', 1), chain])
+    upstreams[0]!.play(good(at), refusal(500))
+    upstreams[1]!.play(good(at))
+    for (const answeredBy of ['first', 'second']) {
+      const told = await ask({ wire, model: 'own' })
+      assert.equal(told.headers.get('x-triwire-answered-by'), answeredBy, told.text)
+    }
+    const sent = upstreams.map(({ requests }) => requests.map((request) => request.json()['model']))
+    assert.deepEqual(sent, [['first', 'first'], ['second'], []])
+    await gateway.close()
+  }
+})
+
 test('Y23 explain from the ledger has one step for two, and says so', async () => {
   const { gateway, upstreams, ask } = await startChains([coder])
   upstreams[0]!.play(refusal(429))

@@ -79,7 +79,8 @@ const costFields: ReadonlyMap<string, readonly unknown[]> = new Map<CostField, r
  */
 export function commonValues(body: ClientBody, model: Model, { nowMs }: Pick<AdaptContext, 'nowMs'>): MemberValues {
   const values = new MemberValues(model.profile.drops)
-  if (model.upstreamModel !== model.id) values.set('model', JSON.stringify(model.upstreamModel))
+  // The client may have named a chain (ruling Y23), so the name in the body is compared, and not the model's id.
+  if (body.value('model') !== model.upstreamModel) values.set('model', JSON.stringify(model.upstreamModel))
   for (const { key } of body.members) {
     const free = costFields.get(key)
     if (!free || values.has(key) || !body.has(key) || model.allowedFields.has(key)) continue
