@@ -263,6 +263,23 @@ for (const wire of ['messages', 'chat', 'responses'] as const) {
   })
 }
 
+test('Y1 spec 6.1 6.3 a stream made from JSON begins with nothing of its end', () => {
+  const firstOf = (wire: ClientWire, body: Json): Json =>
+    JSON.parse(/^data: (.*)$/m.exec(unfolded(wire, JSON.stringify(body))!)![1]!)
+  const { response } = firstOf('responses', {
+    ...{ id: 'resp_1', object: 'response', created_at: 7, completed_at: 8, status: 'incomplete' },
+    ...{ incomplete_details: { reason: 'max_output_tokens' }, output: [message(0, 'Hi')] },
+    usage: { input_tokens: 9, output_tokens: 7, total_tokens: 16 },
+  })
+  const { status, incomplete_details, completed_at, output } = response
+  assert.deepEqual([status, incomplete_details, completed_at, output], ['in_progress', null, null, []])
+  const { usage } = firstOf('messages', {
+    ...{ id: 'msg_1', type: 'message', role: 'assistant', stop_reason: 'end_turn', stop_sequence: null },
+    ...{ content: [{ type: 'text', text: 'Hi' }], usage: { input_tokens: 9, output_tokens: 7 } },
+  }).message
+  assert.deepEqual([usage.input_tokens, usage.output_tokens], [9, 0])
+})
+
 test('Y1 a responses stream whose last event omits its items gets them from their end events', () => {
   const script = events(created, ...items.map((item, at) => itemDone(at, item)), terminal('completed'))
   assert.deepEqual(folded('responses', script)?.['output'], items)

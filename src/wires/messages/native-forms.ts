@@ -2,6 +2,7 @@ import { encodeLatin1, type RawFrame, withData } from '../../bytes/frame-cutter.
 import { asObject, type JsonObject } from '../../bytes/json.ts'
 import { JsonSource, writeJson } from '../../bytes/json-source.ts'
 import { objectOfArguments } from '../../inference/raw-arguments.ts'
+import { JsonPatch } from '../answers/json-patch.ts'
 import type { AnswerForms } from '../answers/native-stream.ts'
 import { contentDeltas } from './block-content.ts'
 
@@ -18,8 +19,11 @@ export const messageForms: AnswerForms = {
   unfold({ type, content, stop_reason = null, stop_sequence = null, usage = {} }, body) {
     if (type !== 'message' || content == null) return undefined
     const delta = encodeLatin1(JSON.stringify({ stop_reason, stop_sequence }))
+    // The output is counted at the end (spec 6.1).
+    const start = new JsonPatch(Buffer.from(body, 'latin1'))
+    start.set(['usage'], new Map([['output_tokens', '0']]))
     return [
-      withData('event: message_start\n', `{"type":"message_start","message":${body}}`),
+      withData('event: message_start\n', `{"type":"message_start","message":${start.result().toString('latin1')}}`),
       frameOf('message_delta', `"delta":${delta},"usage":${encodeLatin1(JSON.stringify(usage))}`),
       frameOf('message_stop'),
     ]

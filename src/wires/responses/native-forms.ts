@@ -36,7 +36,8 @@ export const responseForms: AnswerForms = {
       frames.push(`event: response.${name}\ndata: {${head},${members}}\n\n`)
     }
     const tell = (name: string, members: object) => write(name, encodeLatin1(JSON.stringify(members)).slice(1, -1))
-    tell('created', { response: { ...response, status: 'in_progress', output: [], usage: null } })
+    const begun = { status: 'in_progress', completed_at: null, incomplete_details: null, output: [], usage: null }
+    tell('created', { response: { ...response, ...begun } })
     for (const [output_index, item] of objectsOf(output).entries()) {
       const place = { item_id: item['id'], output_index }
       tell('output_item.added', { output_index, item: { ...item, status: 'in_progress' } })
