@@ -33,7 +33,10 @@ export class OtherReplicas {
   readonly #parts: OtherReplicasParts
   /** The servers as they were last listed. They stay if the store does not answer. */
   #listed: readonly OtherReplica[] = []
-  /** Servers that did not answer, by the key of their door. A server is not asked again before its time in the map. */
+  /**
+   * Servers that did not answer, and have not answered since, by the key of their door. A server is not asked again
+   * before its time in the map.
+   */
   readonly #restUntilMs = new Map<string, number>()
 
   constructor(parts: OtherReplicasParts) {
@@ -55,6 +58,15 @@ export class OtherReplicas {
   readonly listUnreached = (): string[] =>
     this.#listed.filter((one) => this.#reach(one) === undefined).map(({ name }) => name)
 
+  /**
+   * The names of the running servers whose live events are missing. A server that could not be asked is named until it
+   * answers, also while it is asked again.
+   */
+  readonly listMissing = (): string[] =>
+    this.#listed
+      .filter((one) => this.#reach(one) === undefined || this.#restUntilMs.has(one.door!.key))
+      .map(({ name }) => name)
+
   /** Notes that a server did not answer. @param key the key of its door */
   rest(key: string): void {
     this.#restUntilMs.set(key, this.#parts.clockMs() + restMs)
@@ -75,6 +87,7 @@ export class OtherReplicas {
     try {
       const response = await this.#send(one, 'watch', '', signal)
       if (!response.ok) throw new Error(`${response.status}`)
+      this.#restUntilMs.delete(one.key)
       yield* response.body.setEncoding('utf8')
     } catch {
       if (!signal.aborted) this.rest(one.key)
@@ -111,7 +124,10 @@ export class OtherReplicas {
       const { timeout = AbortSignal.timeout } = this.#parts
       const response = await this.#send(one, method, body, timeout(patienceMs))
       const text = await response.text()
-      if (response.ok) return text
+      if (response.ok) {
+        this.#restUntilMs.delete(one.key)
+        return text
+      }
     } catch {
       // The server is about to end, or cannot be reached.
     }

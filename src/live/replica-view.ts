@@ -152,7 +152,7 @@ type EventFeed = { abort: AbortController; streams: number; failing: readonly st
 type ReplicaEventsParts = {
   /** The events of this server alone. */
   own: Pick<Events, 'watch'>
-  others: Pick<OtherReplicas, 'list' | 'watch' | 'rest' | 'listUnreached'>
+  others: Pick<OtherReplicas, 'list' | 'watch' | 'rest' | 'listMissing'>
   /** The time between two looks at the other servers while there are readers, in ms. */
   lookMs?: number
 } & Pick<ConstructorParameters<typeof Events>[0], 'clockMs' | 'nowMs' | 'listUpstreams' | 'reportBug'>
@@ -169,7 +169,7 @@ export function watchReplicas({ own, others, lookMs = 1_000, ...parts }: Replica
     tellAccounts: () => [],
     countStreams: () => [...feeds.values()].reduce((sum, { streams }) => sum + streams, 0),
     listFailing: () => [...new Set([...feeds.values()].flatMap(({ failing }) => failing))],
-    listUnreached: others.listUnreached,
+    listUnreached: others.listMissing,
     onOpen() {
       void read('own', () => own.watch(undefined))
       look()

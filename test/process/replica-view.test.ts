@@ -284,7 +284,11 @@ test('X9 live events are those of all servers, and a tick has their sums and nam
 test('X9 a server that falls silent during live events is named in their ticks, and its events are read again later', async () => {
   const own = createEvents()
   const two = await startOther('two', {})
-  const { others, advance } = createOthers([two])
+  const hung = registered('hung', {
+    key: 'hungKey',
+    url: `http://127.0.0.1:${await listen(createServer(() => {}))}`,
+  })
+  const { others, advance } = createOthers([two, hung])
   const events = watchReplicas({
     ...{ own, others, lookMs: 100, clockMs: () => eventsMs, nowMs: Date.now },
     ...{ listUpstreams: async () => [], reportBug: assert.ifError },
@@ -293,18 +297,21 @@ test('X9 a server that falls silent during live events is named in their ticks, 
   const reading = (async () => {
     for await (const piece of events.watch(undefined)) text += piece
   })()
-  const lastTick = () => JSON.parse([...text.matchAll(/event: tick\ndata: (.+)/g)].at(-1)?.[1] ?? '{}')
-  const untilTick = (streams: number, unreached: string[] | undefined, ticking: Events[]) =>
+  const ticks = () => [...text.matchAll(/event: tick\ndata: (.+)/g)].map(([, data]) => JSON.parse(data!))
+  const untilTick = (streams: number, unreached: string[], ticking: Events[]) =>
     until(() => {
       eventsMs += 1_000
       for (const one of ticking) one.tick()
-      const tick = lastTick()
-      return tick.streams === streams && tick.unreached?.join() === unreached?.join()
+      const tick = ticks().at(-1)
+      return tick?.streams === streams && tick.unreached?.join() === unreached.join()
     }, `${streams} streams, without ${unreached}`)
-  await untilTick(4, undefined, [own, two.events, events])
-  await untilTick(2, ['two'], [own, events])
+  await untilTick(4, ['hung'], [own, two.events, events])
+  const first = ticks().length
+  await untilTick(2, ['two', 'hung'], [own, events])
   advance(5_000)
-  await untilTick(4, undefined, [own, two.events, events])
+  await untilTick(4, ['hung'], [own, two.events, events])
+  for (const { unreached } of ticks().slice(first))
+    assert.ok(unreached?.includes('hung'), 'also while it is asked again')
   events.close()
   await reading
 })
