@@ -149,7 +149,7 @@ export function nextDay(value: string): string {
 /* Fields of answers. */
 
 /** Credits as a decimal. */
-export const amount = z.string().regex(/^-?\d+(\.\d{1,9})?$/)
+export const amount = z.string().regex(/^-?\d+(\.\d{1,9})?$/, { error: 'must be a text such as "12.5"' })
 export const when = z.iso.datetime()
 
 /**
@@ -356,9 +356,15 @@ const rateError = `must be a whole number from 1 to ${rateMax}`
 
 /** A field for the most requests per minute. */
 export const rate = z
-  .union([z.int().min(1).max(rateMax), z.string().regex(/^(?:[1-9]\d{0,6}|none)$/, { error: rateError })], {
-    error: rateError,
-  })
+  .union(
+    [
+      z.int({ error: rateError }).min(1).max(rateMax),
+      z.string().regex(/^(?:[1-9]\d{0,6}|none)$/, { error: rateError }),
+    ],
+    {
+      error: rateError,
+    },
+  )
   .nullable()
   .transform((value) => (value === null || value === none ? null : Number(value)))
   .refine((value) => value === null || value <= rateMax, { error: rateError })
