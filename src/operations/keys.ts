@@ -99,7 +99,7 @@ const issued = ({ key, id, prefix }: IssuedKey) => ({
   isNew: key !== undefined,
 })
 
-const label = field.text('must be a text').describe('a name for people, which a rotation keeps')
+const label = field.orNone('must be a text', (text) => text).optional()
 
 const bounds = {
   budget: field.budget.optional(),
@@ -162,7 +162,11 @@ export const keyOperations = [
     role: 'admin',
     kind: 'creates',
     madeAt: '/keys',
-    input: z.strictObject({ account: field.account, label: label.optional(), ...bounds }),
+    input: z.strictObject({
+      account: field.account,
+      label: label.describe('a name for people, which a rotation keeps; `none`: no name'),
+      ...bounds,
+    }),
     output: issuedShape,
     problems: ['not_found', 'conflict'],
     text: 'make a key, with or without limits; the key is shown only this once',
@@ -268,10 +272,7 @@ export const keyOperations = [
     kind: 'edits',
     input: z.strictObject({
       key: field.key,
-      label: field
-        .orNone('must be a text', (text) => text)
-        .optional()
-        .describe('a name for people; `none` removes it'),
+      label: label.describe('a name for people; `none` removes it'),
       ...bounds,
     }),
     output: keyShape,

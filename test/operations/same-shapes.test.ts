@@ -168,6 +168,22 @@ test('issue 50: a wrong shape is refused with the field and the cure, and change
   }
 })
 
+test('issue 50: an object is made from fields that are null, as answers have them', async () => {
+  const { ask } = await startApi()
+  for (const [path, body] of [
+    ['/accounts', { name: 'c' }],
+    ['/accounts/b/keys', {}],
+    ['/persons', { name: 'Ann' }],
+  ] as const) {
+    const one = allOperations.find((one) => one.kind === 'creates' && one.path.replace('{account}', 'b') === path)!
+    const fields = Object.keys(one.input.shape).filter((name) => !['name', 'account', 'credit'].includes(name))
+    const made = await ask('POST', path, {
+      body: { ...Object.fromEntries(fields.map((name) => [name, null])), ...body },
+    })
+    assert.equal(made.status, 201, made.text)
+  }
+})
+
 test('issue 50: DELETE of a key revokes it, once, and keeps it in lists', async () => {
   const { ask } = await startApi()
   const { id } = (await ask('POST', '/accounts/b/keys', { body: { label: 'gone' } })).body
