@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { asObject } from '../bytes/json.ts'
 import type { Path } from './document.ts'
 import { litellmKeyCure } from './litellm-words.ts'
 import { jsonSchema } from './schema.ts'
@@ -8,7 +9,7 @@ export function explain(issue: z.core.$ZodIssue, raw: unknown, report: (path: Pa
   const { path } = issue
   switch (issue.code) {
     case 'unrecognized_keys': {
-      const known = knownKeys(path).join(', ')
+      const known = knownKeys(path, raw, issue.keys).join(', ')
       for (const key of issue.keys) {
         const cure = litellmKeyCure(key)
         report([...path, key], `is not a known key; ${cure ?? `known here: ${known}`}`)
@@ -65,21 +66,29 @@ type SchemaNode = {
   anyOf?: SchemaNode[]
 }
 
-/** Returns the keys that the JSON Schema allows in the map at a path of the configuration. */
-function knownKeys(path: Path): string[] {
+/**
+XX
+ * forms of this map, the keys are those of the form to which just these keys of the map are unknown.
+ */
+function knownKeys(path: Path, raw: unknown, unknown: readonly string[]): string[] {
   let node: SchemaNode | undefined = jsonSchema()
   for (const step of path) {
-    if (typeof step === 'number') node = branchOf(node, 'items')?.items
+    if (typeof step === 'number') node = branchesOf(node, 'items')[0]?.items
     else {
-      const map: SchemaNode | undefined = branchOf(node, 'properties')
+      const map: SchemaNode | undefined = branchesOf(node, 'properties')[0]
       node = map?.properties?.[String(step)] ?? map?.additionalProperties
     }
   }
-  const map = branchOf(node, 'properties')
-  return map?.propertyNames?.enum ?? Object.keys(map?.properties ?? {})
+  const keys = Object.keys(asObject(valueAt(raw, path)) ?? {})
+  const forms = branchesOf(node, 'properties').map(
+    (map) => map.propertyNames?.enum ?? Object.keys(map.properties ?? {}),
+  )
+  const meant = forms.find((known) => keys.every((key) => known.includes(key) !== unknown.includes(key)))
+  return meant ?? forms[0] ?? []
 }
 
-/** If the schema allows several forms of a value, returns the form that is a list or a map with named keys. */
-function branchOf(node: SchemaNode | undefined, kind: 'items' | 'properties'): SchemaNode | undefined {
-  return node?.anyOf?.find((branch) => branch[kind]) ?? node
+/** If the schema allows several forms of a value, returns the forms that are lists or maps with named keys. */
+function branchesOf(node: SchemaNode | undefined, kind: 'items' | 'properties'): SchemaNode[] {
+  const branches = node?.anyOf?.filter((branch) => branch[kind]) ?? []
+  return branches.length > 0 || !node ? branches : [node]
 }

@@ -59,8 +59,12 @@ const mistakes: [chain: object, message: RegExp][] = [
   [{ id: 'x', chain: ['a', 'x'] }, /chain\[1\] is a chain/],
   [{ id: 'a', chain: ['a', 'b'] }, /id is also the id of catalog\.models\[0\]/],
   [{ id: 'x', chain: ['a', 'b'], when: ['always'] }, /when\[0\] must be one of: capacity, unavailable/],
-  [{ id: 'x', chain: ['a', 'b'], whn: ['budget'] }, /whn is not a known key/],
+  [
+    { id: 'x', chain: ['a', 'b'], whn: ['budget'] },
+    /whn is not a known key; known here: id, chain, when, chain_return$/,
+  ],
   [{ id: 'x', chain: ['a', 'b'], wire: 'chat' }, /wire is not a known key/],
+  [{ id: 'x', chain: ['a', 'b'], also: ['y'] }, /also is not a known key; known here: id, chain, when, chain_return$/],
   [{ id: 'x', wire: 'chat', upstream: 'up-a', prices: { input: 1, output: 1 }, max: 1 }, /max is not a known key/],
 ]
 
