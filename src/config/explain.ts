@@ -67,8 +67,9 @@ type SchemaNode = {
 }
 
 /**
-XX
- * forms of this map, the keys are those of the form to which just these keys of the map are unknown.
+ * Returns the keys that the JSON Schema allows in the map at a path of the configuration. The schema may have several
+ * forms of this map. The keys are those of the form to which just these keys of the map are unknown.
+ * @param unknown the keys of the map that are reported as unknown
  */
 function knownKeys(path: Path, raw: unknown, unknown: readonly string[]): string[] {
   let node: SchemaNode | undefined = jsonSchema()
