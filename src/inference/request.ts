@@ -120,10 +120,10 @@ export type Tool = {
 
 export type ToolChoice = {
   mode: 'default' | 'auto' | 'none' | 'required' | 'named'
-  /** The tool's name in mode `named`. */
-  name?: string
+  /** The tool in mode `named`. */
+  tool?: Pick<Tool, 'name' | 'namespace'>
   /** The only tools that may be called, from `allowed_tools` (R-CHOICE). */
-  only?: string[]
+  only?: Pick<Tool, 'name' | 'namespace'>[]
   /** Whether the model may call several tools at once. Undefined if the client did not set this. */
   parallel?: boolean
 }

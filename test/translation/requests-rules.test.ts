@@ -15,6 +15,7 @@ const manyStops = (n: number) => Array.from({ length: n }, (_, i) => `${i}`)
 const longStop = (codePoints: number) => '😀'.repeat(codePoints)
 const call = (id: string, name = 'f', args = '{}') => ({ id, type: 'function', function: { name, arguments: args } })
 
+const searches = { type: 'namespace', name: 'a', tools: [{ type: 'function', name: 's' }] }
 const refusals: [title: string, from: ClientWire, body: unknown, code: string, param: string | null, text?: RegExp][] =
   [
     ['B20 T26 65 stops', 'chat', chatAsk({ stop: manyStops(65) }), 'invalid_body', 'stop', /^stop: at most 64/],
@@ -230,6 +231,13 @@ const refusals: [title: string, from: ClientWire, body: unknown, code: string, p
       'invalid_body',
       'tool_choice',
     ],
+    [
+      'R-GROUP a choice of a member that its namespace does not have',
+      'responses',
+      responsesAsk({ tools: [searches], tool_choice: { type: 'function', name: 's', namespace: 'b' } }),
+      'invalid_body',
+      'tool_choice',
+    ],
   ]
 
 for (const [title, from, body, code, param, text] of refusals) {
@@ -241,6 +249,27 @@ for (const [title, from, body, code, param, text] of refusals) {
     })
   }
 }
+
+test('R-GROUP T2 a choice that names the namespace too means that member, not another tool of the name', () => {
+  const tools = [{ type: 'function', name: 's' }, searches, { ...searches, name: 'b' }]
+  const chosen = (to: 'messages' | 'chat', tool_choice: object) =>
+    translate('responses', to, responsesAsk({ tools, tool_choice })).body
+  const named = (namespace: string | null) => ({ type: 'function', name: 's', namespace })
+  for (const [namespace, name] of [
+    ['b', 'b__s'],
+    ['a', 'a__s'],
+    ['functions', 's'],
+    [null, 's'],
+  ] as const) {
+    deepEqual(chosen('chat', named(namespace)).tool_choice, { type: 'function', function: { name } })
+    deepEqual(chosen('messages', named(namespace)).tool_choice, { type: 'tool', name })
+    const allowed = { type: 'allowed_tools', mode: 'required', tools: [named(namespace)] }
+    deepEqual(
+      chosen('messages', allowed).tools.map((tool: { name: string }) => tool.name),
+      [name],
+    )
+  }
+})
 
 test('T9 a choice that the model lacks is expressed in another way with the same meaning', () => {
   const body = chatAsk({

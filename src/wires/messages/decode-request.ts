@@ -227,7 +227,7 @@ function readToolChoice(value: unknown): ToolChoice {
   const serial = 'disable_parallel_tool_use'
   return {
     mode,
-    name: mode === 'named' ? readString(choice['name'], 'tool_choice.name') : undefined,
+    tool: mode === 'named' ? { name: readString(choice['name'], 'tool_choice.name') } : undefined,
     parallel: optional(readBoolean, choice[serial], `tool_choice.${serial}`) ? false : undefined,
   }
 }

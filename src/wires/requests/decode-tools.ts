@@ -1,3 +1,4 @@
+import type { ToolName } from '../../inference/names.ts'
 import type { OutputFormat, Tool, ToolChoice } from '../../inference/request.ts'
 import {
   type Body,
@@ -21,6 +22,12 @@ import { refusals, refuse, wrongType } from './refusals.ts'
  */
 
 export type Nesting = 'nested' | 'beside'
+
+/**
+ * Clients call the members of this namespace by their bare names. So its members are treated as tools without a
+ * namespace (R-GROUP).
+ */
+export const plainNamespace = 'functions'
 
 /** Returns the object that contains the members of a tool, choice or format, and that object's place in the body. */
 function wordsOf(object: Json, kind: string, at: string, nesting: Nesting): [words: Json, at: string] {
@@ -73,17 +80,20 @@ export function readToolChoice(value: unknown, nesting: Nesting): ToolChoice {
   if (typeof value === 'string') throw wrongType(field, 'auto, none, required or an object')
   const choice = readObject(value, field)
   if (wordsOfMessages.has(choice['type'])) refuse(field, refusals.wordChoice)
-  if (choice['type'] !== 'allowed_tools') return { mode: 'named', name: readName(choice, field) }
+  if (choice['type'] !== 'allowed_tools') return { mode: 'named', tool: readName(choice, field) }
   const [words, at] = wordsOf(choice, 'allowed_tools', field, nesting)
   const mode = choiceWords.get(words['mode'] ?? 'auto')
   if (mode !== 'auto' && mode !== 'required') throw wrongType(`${at}.mode`, 'auto or required')
   return { mode, only: readEach(words['tools'], `${at}.tools`, readName) }
 
-  function readName(entry: unknown, place: string): string {
+  function readName(entry: unknown, place: string): ToolName {
     const named = readObject(entry, place)
     if (named['type'] !== 'function') refuse(place, refusals.hostedChoice)
     const [inner, innerAt] = wordsOf(named, 'function', place, nesting)
-    return readString(inner['name'], `${innerAt}.name`)
+    const name = readString(inner['name'], `${innerAt}.name`)
+    // Only responses has namespaces.
+    const namespace = nesting === 'beside' && optional(readString, inner['namespace'], `${innerAt}.namespace`)
+    return namespace && namespace !== plainNamespace ? { name, namespace } : { name }
   }
 }
 

@@ -244,9 +244,14 @@ function resolveChoice(
   }
   const declared = names.restore.size === 0 ? tools : tools.map((tool) => ({ ...tool, name: names.upstreamOf(tool) }))
   let byName: Map<string, Tool[]> | undefined
-  const upstreamOf = (name: string) => {
+  let keys: Set<string> | undefined
+  const upstreamOf = (wanted: ToolName) => {
+    if (wanted.namespace) {
+      keys ??= new Set(tools.map(keyOf))
+      return keys.has(keyOf(wanted)) ? names.upstreamOf(wanted) : undefined
+    }
     byName ??= Map.groupBy(tools, (tool) => tool.name)
-    return onlyOne(byName.get(name) ?? [], names)
+    return onlyOne(byName.get(wanted.name) ?? [], names)
   }
   const parallel = wish.parallel === undefined ? {} : { parallel: wish.parallel }
   const takes: Profile['toolChoice'] = profile.drops.has('tool_choice') ? new Set() : profile.toolChoice
@@ -254,7 +259,7 @@ function resolveChoice(
   if (wish.only) return { ...chooseSubset(wish, upstreamOf), ...parallel }
   switch (wish.mode) {
     case 'named': {
-      const name = upstreamOf(wish.name ?? '')
+      const name = upstreamOf(wish.tool ?? { name: '' })
       if (name === undefined)
         refuse('tool_choice', 'it names a tool that is not declared: declare it in tools, or remove it.')
       return { ...force([name], takes.has('named')), ...parallel }
@@ -283,9 +288,9 @@ function resolveChoice(
     return { tools: only, mode: auto, line: `Answer by calling ${which}.` }
   }
 
-  function chooseSubset(choice: ToolChoice, find: (name: string) => string | undefined): OfferedTools {
-    const wanted = [...new Set(choice.only)]
-    const allowed = [...new Set(wanted.map(find).filter((name) => name !== undefined))]
+  function chooseSubset(choice: ToolChoice, find: (tool: ToolName) => string | undefined): OfferedTools {
+    const wanted = new Map((choice.only ?? []).map((tool) => [keyOf(tool), tool]))
+    const allowed = [...new Set([...wanted.values()].map(find).filter((name) => name !== undefined))]
     if (allowed.length === 0)
       refuse('tool_choice', 'it allows no tool that is declared: declare one of them in tools, or remove it.')
     const offered: OfferedTools =

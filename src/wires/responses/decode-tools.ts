@@ -1,6 +1,6 @@
 import { joinTexts, type Text } from '../../bytes/json-source.ts'
 import type { Tool } from '../../inference/request.ts'
-import { readTool } from '../requests/decode-tools.ts'
+import { plainNamespace, readTool } from '../requests/decode-tools.ts'
 import {
   type Body,
   type Json,
@@ -11,12 +11,6 @@ import {
   readString,
 } from '../requests/read-value.ts'
 import { refuse } from '../requests/refusals.ts'
-
-/**
- * Clients call the members of this namespace by their bare names. So its members are treated as tools without a
- * namespace (R-GROUP).
- */
-export const plainNamespace = 'functions'
 
 /** The most characters of namespace descriptions in a request. A description counts for each tool of its namespace. */
 const describedMax = 1_000_000

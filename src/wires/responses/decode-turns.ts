@@ -10,7 +10,7 @@ import type {
   Tool,
   Turn,
 } from '../../inference/request.ts'
-import { readFormat } from '../requests/decode-tools.ts'
+import { plainNamespace, readFormat } from '../requests/decode-tools.ts'
 import type { Losses } from '../requests/losses.ts'
 import { readFile, readImageUrl } from '../requests/media.ts'
 import {
@@ -30,7 +30,7 @@ import {
 } from '../requests/read-value.ts'
 import { refusals, refuse, wrongType } from '../requests/refusals.ts'
 import type { DecodeContext } from '../wire.ts'
-import { plainNamespace, readTools } from './decode-tools.ts'
+import { readTools } from './decode-tools.ts'
 import { isReference, referenceRefused } from './stateless.ts'
 
 const field = 'input'
