@@ -7,6 +7,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { BookError } from '../accounts/book-error.ts'
 import { type BookStore, type Books, createBooks } from '../accounts/books.ts'
 import { createCalendar, utc } from '../accounts/calendar.ts'
+import { createAlternation } from './serving/alternate.ts'
 import { type Answered, type BooksCall, type BooksPlace, toAnswer } from './serving/books-thread.ts'
 
 const port = parentPort!
@@ -21,12 +22,20 @@ const cacheKb = 16_000
 /** When the last call was made, by the caller's clock. In a test this is not the system's clock. */
 let askedMs = 0
 
-port.on('message', async (asked: BooksCall | 'close') => {
+const alternation = createAlternation()
+
+port.on('message', (asked: BooksCall | 'close') => {
+  // A database runs several calls at once, and its locks are fair.
+  if (place.engine === 'sqlite') alternation.run(() => serve(asked))
+  else void serve(asked)
+})
+
+async function serve(asked: BooksCall | 'close'): Promise<void> {
   if (asked === 'close') {
     await closeQuietly()
     port.close()
   } else port.postMessage(await answer(asked))
-})
+}
 
 async function answer({ id, method, args, act, nowMs }: BooksCall): Promise<Answered> {
   askedMs = nowMs
@@ -56,7 +65,12 @@ async function open() {
     return openPostgresBooks(place.url, { shown: place.shown, create: false })
   }
   const { openStore } = await import('./sqlite/store.ts')
-  return openStore(place.path, { create: false, cacheKb, zone: place.zone, nowMs: () => askedMs })
+  const store = openStore(place.path, { create: false, cacheKb, zone: place.zone, nowMs: () => askedMs })
+  const change: BookStore['change'] = (one) => {
+    alternation.noteWrite()
+    return store.change(one)
+  }
+  return { ...store, change }
 }
 
 async function closeQuietly(): Promise<void> {
