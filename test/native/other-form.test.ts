@@ -322,6 +322,18 @@ test('Y1 Y4 cumulative arguments of a folded chat call: the last piece counts; o
   assert.equal(read('{"q', '{"q":'), '{"q{"q":')
 })
 
+test('Y1 Y4 cumulative arguments of a folded responses call: the last piece counts; other pieces are joined', () => {
+  const read = (pieces: string[], said: string) => {
+    const open = added(0, functionCall(0, 'f', ''))
+    const deltas = pieces.map((piece) => argumentsDelta(0, piece))
+    const script = events(created, open, ...deltas, itemDone(0, functionCall(0, 'f', said)), terminal('completed'))
+    return folded('responses', script)?.['output'].map((item: Json) => item['arguments'])
+  }
+  for (const said of ['', '{"q{"q":1}']) assert.deepEqual(read(['{"q', '{"q":1}'], said), ['{"q":1}'])
+  assert.deepEqual(read(['{"q"', ':1}'], ''), ['{"q":1}'])
+  assert.deepEqual(read(['{"q', '{"p":1}'], ''), ['{"q{"p":1}'])
+})
+
 test('Y1 a folded chat answer has each text once, and only texts are joined', () => {
   const detail = { index: 0, type: 'reasoning.text', format: 'vendor-v1' }
   const script =

@@ -1,5 +1,6 @@
 import { encodeLatin1, type RawFrame } from '../../bytes/frame-cutter.ts'
 import { asObject } from '../../bytes/json.ts'
+import { ArgumentPieces } from '../../inference/raw-arguments.ts'
 import type { AnswerForms } from '../answers/native-stream.ts'
 import { objectsOf } from '../answers/read-answer.ts'
 import { isEnded } from './native-json.ts'
@@ -63,7 +64,19 @@ export const responseForms: AnswerForms = {
   },
   fold(events) {
     const last = asObject(events.at(-1)?.['response']) ?? {}
+    const calls = new Map<unknown, ArgumentPieces>()
+    for (const { type, item_id, delta } of events) {
+      if (type !== 'response.function_call_arguments.delta') continue
+      const pieces = calls.get(item_id) ?? new ArgumentPieces()
+      pieces.add(`${delta}`)
+      calls.set(item_id, pieces)
+    }
     const items = events.flatMap(({ type, item }) => (type === 'response.output_item.done' ? [item] : []))
-    return JSON.stringify(objectsOf(last['output']).length > 0 ? last : { ...last, output: items })
+    const whole = objectsOf(last['output'])
+    const output = objectsOf(whole.length > 0 ? whole : items).map((item) => {
+      const pieces = item['type'] === 'function_call' ? calls.get(item['id']) : undefined
+      return pieces ? { ...item, arguments: pieces.read(`${item['arguments']}`) } : item
+    })
+    return JSON.stringify({ ...last, output })
   },
 }
