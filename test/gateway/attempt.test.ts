@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { Secret } from '../../src/config/config.ts'
 import { GatewayError } from '../../src/errors.ts'
+import { createPoolMemory } from '../../src/upstream/pool-memory.ts'
 import { collect } from '../support/garbage.ts'
 import { answers, frames } from '../support/native.ts'
 import { until } from '../support/waiting.ts'
@@ -318,5 +320,28 @@ test('translation 1.2 a folded stream that ends too early, or contains an error,
     await rig.turn()
     assert.deepEqual(endOf(rig), ['upstream_error', cause], name)
     assert.equal(rig.debits.length, 0, name)
+  }
+})
+
+test('Y25 a JSON answer that has begun does not hang, however long its rest takes; one without its first byte does', () => {
+  for (const hasBegun of [true, false]) {
+    let nowMs = 0
+    const memory = createPoolMemory(
+      () => nowMs,
+      () => 0.5,
+    )
+    const accounts = ['a', 'b'].map((name) => ({ name, key: new Secret('upstream-key-1'), isEnabled: true }))
+    for (let n = 0; n < 4; n++) {
+      const { listener } = startRig({ memory, accounts }).sent[0]!
+      listener.onHead(200, 'application/json', json)
+      if (hasBegun) listener.onData(bytes('{'))
+    }
+    nowMs += 61_000
+    const { snapshot } = startRig({ memory, accounts })
+    const rows = snapshot.pool.list([...snapshot.config.catalog.models.values()])
+    assert.equal(
+      rows.some(({ state }) => state === 'trial'),
+      !hasBegun,
+    )
   }
 })
