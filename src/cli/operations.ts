@@ -12,7 +12,7 @@ import type { Config } from '../config/config.ts'
 import { formatJsonLines, jsonLines } from '../operations/csv.ts'
 import { models, pageMax } from '../operations/fields.ts'
 import type { Context, Face, Operation, OperationResult, Running } from '../operations/operation.ts'
-import { ProblemError } from '../operations/problem.ts'
+import { ProblemError, sayIssue } from '../operations/problem.ts'
 import { operations } from '../operations/table.ts'
 import { type AdminReply, adminOption, askServer } from './admin.ts'
 import { explainWithout } from './explanation.ts'
@@ -119,7 +119,7 @@ function choicesOf(schema: z.ZodType): string[] | undefined {
  */
 function reader(schema: z.ZodType, face: Options, name: string): (text: string) => string {
   return (typed) => {
-    const result = schema.safeParse(typed)
+    const result = schema.safeParse(typed, { error: sayIssue })
     if (!result.success) throw new InvalidArgumentError(result.error.issues[0]!.message)
     return face.reads?.[name]?.(typed) ?? typed
   }
@@ -164,7 +164,7 @@ function readField(file: string, schema: z.ZodType): string {
     throw new Error(`${file} cannot be read (${(error as NodeJS.ErrnoException).code})`)
   }
   if (!isUtf8(bytes)) throw new Error(`${file} is not UTF-8: save it as UTF-8`)
-  const read = schema.safeParse(bytes.toString())
+  const read = schema.safeParse(bytes.toString(), { error: sayIssue })
   if (!read.success) throw new Error(`${file}: ${read.error.issues[0]!.message}`)
   return bytes.toString()
 }

@@ -193,6 +193,8 @@ const refused: Row[] = [
   ['account create x --credit -5 S', 2, /An account cannot start below zero\./],
   ['account create x --credit 0.0000000001 S', 2, /is invalid\./],
   ['account create x --credit $5 S', 2, /is invalid\./],
+  ['account list --search= S', 2, /argument '' is invalid\. must not be empty$/m],
+  [`key list --search ${'x'.repeat(101)} S`, 2, /is invalid\. must have at most 100 characters$/m],
   ['account show nobody S', 1, /^triwire: There is no account "nobody": see triwire account list\n$/],
   [
     'account show nobody S --json',
