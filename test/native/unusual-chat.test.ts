@@ -207,6 +207,28 @@ test('Y3 a call of a chat stream without an id gets one, and each call its own',
   for (const id of ids) assert.match(id, /^call_[A-Za-z0-9]{24}$/)
 })
 
+const head = { requestId: 'req_1', createdSeconds: 1_795_000_000, inputTokensEstimate: 11, model: modelOf('chat') }
+const billed = { ...noUsage, inputTokens: 9, outputTokens: 7 }
+const readWhole = (answer: Json) => wires.chat.native.readAnswer(Buffer.from(JSON.stringify(answer)), head)
+
+/** Whole answers with status 200 that are errors, and their faults. */
+const errors: [what: string, answer: Json, fault: Json][] = [
+  [
+    'in its choice (OpenRouter)',
+    { choices: [{ message: { content: 'H' }, finish_reason: 'error', error: { code: 502, message: 'Acme failed' } }] },
+    { kind: 'broken', status: 502, text: 'Acme failed' },
+  ],
+  ['instead of it', { object: 'error', code: 400, message: 'Bad' }, { kind: 'rejected', status: 400, text: 'Bad' }],
+]
+
+for (const [what, answer, fault] of errors)
+  test(`U1 U2 a chat answer of the same wire with an error ${what} fails, also if it is to become a stream`, () => {
+    assert.deepEqual(readWhole({ id: 'x', ...answer }), { state: 'failed', fault })
+    const relay = wires.chat.native.openStream(head)
+    assert.equal(relay.pushWhole(Buffer.from(JSON.stringify({ id: 'x', ...answer }))), '')
+    assert.deepEqual(relay.fault, fault)
+  })
+
 /** The one choice of a whole answer, and what the helper reads of it. */
 const wholes: [what: string, choice: Json, said: Json | undefined][] = [
   ['no role', { message: { content: 'Hi' }, finish_reason: 'stop' }, hi],
@@ -231,11 +253,10 @@ const wholes: [what: string, choice: Json, said: Json | undefined][] = [
 
 for (const [what, choice, said] of wholes)
   test(`Y3 Y5 the SDK of the vendor reads a whole chat answer of the same wire with ${what}, or it fails`, async () => {
-    const head = { requestId: 'req_1', createdSeconds: 1_795_000_000, inputTokensEstimate: 11, model: modelOf('chat') }
-    const answer = wires.chat.native.readAnswer(Buffer.from(JSON.stringify({ id: 'x', choices: [choice] })), head)
+    const answer = readWhole({ id: 'x', choices: [choice] })
     assert.equal(answer.state, said ? 'finished' : 'failed')
     if (answer.state !== 'finished') return
-    const shown = `${answer.encode({ ...noUsage, inputTokens: 9, outputTokens: 7 })}`
+    const shown = `${answer.encode(billed)}`
     const told: Json = await sdkOf(shown, 'application/json').chat.completions.create({ model: 'm', messages: [] })
     const [{ message, finish_reason, index }] = told['choices']
     const calls = (message.tool_calls ?? []).map((one: Json) => [
@@ -248,3 +269,27 @@ for (const [what, choice, said] of wholes)
     assert.deepEqual([told['object'], told['created']], ['chat.completion', 1_795_000_000])
     for (const one of message.tool_calls ?? []) assert.equal(one.type, 'function')
   })
+
+for (const [what, choice, said] of wholes)
+  test(`Y1 Y5 a whole chat answer of the same wire that becomes a stream is read like the answer: ${what}`, async () => {
+    const relay = wires.chat.native.openStream(head)
+    const begun = relay.pushWhole(Buffer.from(JSON.stringify({ id: 'x', choices: [choice] })))
+    assert.equal(relay.state, said ? 'finished' : 'failed')
+    if (said === undefined) return
+    const shown = Buffer.from(begun + relay.finish(billed), relay.encoding).toString()
+    const stream = sdkOf(shown, 'text/event-stream').chat.completions.stream({ model: 'm', messages: [] })
+    const { message }: Json = ((await stream.finalChatCompletion()) as Json)['choices'][0]
+    const calls = (message['tool_calls'] ?? []).map(({ id, function: { name, arguments: text } }: Json) => [
+      id,
+      name,
+      text,
+    ])
+    assert.deepEqual({ content: message['content'], calls }, said)
+  })
+
+test('Y1 T16 the arguments of a chat call that are an object keep their digits in a stream made from JSON', () => {
+  const choice = { message: { tool_calls: [{ id: 'c', function: { name: 'f', arguments: { a: 7 } } }] } }
+  const body = JSON.stringify({ id: 'x', choices: [choice] }).replace('"a":7', '"a":12345678901234567891')
+  const shown = wires.chat.native.openStream(head).pushWhole(Buffer.from(body))
+  assert.match(shown, /"arguments":"\{\\"a\\":12345678901234567891\}"/)
+})

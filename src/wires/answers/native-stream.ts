@@ -14,10 +14,10 @@ import type { RelayState, StreamFold, StreamRelay, WholeAnswer } from './relay.t
 /** Converts a wire's answer between its two forms, stream and JSON (ruling Y1). */
 export type AnswerForms = {
   /**
-   * Converts a whole answer to the frames of a stream; undefined if the object is no answer.
+   * Converts a whole answer to the frames of a stream. Returns a fault, or undefined, if the object is no answer.
    * @param body the answer's JSON in one line, in latin1
    */
-  unfold(answer: JsonObject, body: string): RawFrame[] | undefined
+  unfold(answer: JsonObject, body: string): RawFrame[] | Fault | undefined
   /**
    * Converts a stream to the whole answer, as JSON text.
    * @param events all events that a streaming client would receive
@@ -116,9 +116,11 @@ export abstract class NativeStream implements StreamRelay, StreamFold {
     const fault = readErrorBody(body)
     const answer = fault ? undefined : parseAnswer(body.toString())
     const line = body.toString('latin1').replace(/[\r\n]+/g, ' ')
+    const read = fault ?? (answer && this.forms.unfold(answer, line)) ?? unreadable()
     let out = ''
-    for (const frame of (answer && this.forms.unfold(answer, line)) ?? []) if (!this.#isOver()) out += this.take(frame)
-    if (!this.#isOver()) this.fail(fault ?? unreadable())
+    if (!Array.isArray(read)) this.fail(read)
+    else for (const frame of read) if (!this.#isOver()) out += this.take(frame)
+    if (!this.#isOver()) this.fail(unreadable())
     return out
   }
 

@@ -202,7 +202,7 @@ function plainOf(choice: JsonObject | undefined, key: ChoiceKey, hasOwn: boolean
   const words = [choice['text'], choice[key], choice[otherKey]].find((one) => stringOf(one))
   const other = asObject(choice[otherKey]) ?? (words === undefined ? {} : { content: words })
   const isEmpty = formOf(other) === 'empty' || hasOwn
-  if (isEmpty) return own || key === 'message' ? undefined : { content: {}, calls: [], holder: key }
+  if (isEmpty) return own || key === 'message' ? undefined : { content: hasOwn ? {} : other, calls: [], holder: key }
   return { content: { ...own, ...other }, calls: listOfCalls(other['tool_calls']), holder: otherKey }
 }
 

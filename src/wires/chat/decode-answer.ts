@@ -64,7 +64,7 @@ export class ChatDecoder extends AnswerDecoder {
 
   /** Whether a chunk contains an error. An error ends the answer. */
   #findError(chunk: JsonObject): boolean {
-    const error = chunk['error'] || choicesOf(chunk)[0]?.['error']
+    const error = errorIn(chunk)
     if (!error) return false
     this.narrator.fail(faultOfError(error))
     return true
@@ -178,6 +178,11 @@ export class ChatDecoder extends AnswerDecoder {
     if (this.#current) this.narrator.stop(this.#current.index)
     this.#current = undefined
   }
+}
+
+/** The error in a chunk or an answer, or in its first choice. */
+export function errorIn(chunk: JsonObject): unknown {
+  return chunk['error'] || choicesOf(chunk)[0]?.['error']
 }
 
 /**

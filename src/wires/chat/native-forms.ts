@@ -1,23 +1,18 @@
-import { encodeLatin1 } from '../../bytes/frame-cutter.ts'
 import { asObject, type JsonObject } from '../../bytes/json.ts'
 import { ArgumentPieces } from '../../inference/raw-arguments.ts'
 import type { AnswerForms } from '../answers/native-stream.ts'
 import { objectsOf } from '../answers/read-answer.ts'
-import { choicesOf } from './content.ts'
+import { openCompletion } from './native-json.ts'
 
 /**
- * Converts a completion to a stream with one delta for each choice, and the deltas of a stream to one message for each
- * choice.
+ * Converts a completion to a stream of one chunk, and the deltas of a stream to one message for each choice. A chunk
+ * may have messages instead of deltas (see `withPlainChoices`), so the completion itself is this chunk.
  */
 export const completionForms: AnswerForms = {
-  unfold(answer) {
-    const choices = choicesOf(answer).map(({ message, text, ...choice }, index) => {
-      const delta = asObject(message) ?? { content: message ?? text }
-      const calls = objectsOf(delta['tool_calls']).map((call, at) => ({ index: at, ...call }))
-      return { index, ...choice, delta: calls.length > 0 ? { ...delta, tool_calls: calls } : delta }
-    })
-    if (choices.length === 0) return undefined
-    return [`data: ${encodeLatin1(JSON.stringify({ ...answer, choices }))}\n\n`, 'data: [DONE]\n\n']
+  unfold(_answer, body) {
+    const opened = openCompletion(Buffer.from(body, 'latin1'))
+    if (opened.state === 'failed') return opened.fault
+    return [`data: ${opened.patch.bytes.toString('latin1')}\n\n`, 'data: [DONE]\n\n']
   },
   fold(chunks) {
     let completion: JsonObject = {}

@@ -17,26 +17,17 @@ import { objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
 import { isNamed, missingInCall } from './begun-calls.ts'
 import { choicesOf, partsOf, reasoningOf, withPlainChoices } from './content.ts'
-import { isBareError } from './decode-answer.ts'
+import { errorIn, isBareError } from './decode-answer.ts'
 import { explainsSilence } from './stop-reasons.ts'
 import { encodeUsage, holdsMoreThanTokens, joinUsages, tellUsage, usagesIn, wantedUsage } from './usage.ts'
 
 /** Reads a chat model's whole answer for a chat client (ruling P2). */
 export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
-  const opened = openAnswer(body)
+  const opened = openCompletion(body)
   if (opened.state === 'failed') return opened
   const { patch } = opened
-  const listed = withListedChoice(patch)
-  if (listed) return readAnswer(listed, head)
-  const plain = withPlainChoices(patch, 'message')
-  if (plain !== undefined) return readAnswer(Buffer.from(plain, 'latin1'), head)
   const answer = patch.value
-  const choices = answer['choices']
-  if (!Array.isArray(choices) || choices.length === 0) {
-    const fault = isBareError(answer, undefined) ? faultOfError(answer) : brokenFault('the answer has no choices')
-    return { state: 'failed', fault }
-  }
-  if (choices.some(isUnread)) return { state: 'failed', fault: unreadable() }
+  const choices = answer['choices'] as unknown[]
   const usage = asObject(answer['usage'])
   const { usageQuirk, chat } = head.model.profile
   const report = noteAnswer(joinUsages(usagesIn(answer, choices), new Map(), usageQuirk), answer)
@@ -64,6 +55,23 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
       return patch.result()
     },
   }
+}
+
+/** Opens a whole answer in which each choice has a message; other forms are rewritten (ruling Y5). */
+export function openCompletion(body: Buffer): ReturnType<typeof openAnswer> {
+  const opened = openAnswer(body)
+  if (opened.state === 'failed') return opened
+  const { patch } = opened
+  const error = errorIn(patch.value)
+  if (error) return { state: 'failed', fault: faultOfError(error) }
+  const rewritten = withListedChoice(patch)?.toString('latin1') ?? withPlainChoices(patch, 'message')
+  if (rewritten !== undefined) return openCompletion(Buffer.from(rewritten, 'latin1'))
+  const choices = patch.value['choices']
+  if (!Array.isArray(choices) || choices.length === 0) {
+    const isError = isBareError(patch.value, undefined)
+    return { state: 'failed', fault: isError ? faultOfError(patch.value) : brokenFault('the answer has no choices') }
+  }
+  return choices.some(isUnread) ? { state: 'failed', fault: unreadable() } : opened
 }
 
 /**

@@ -17,7 +17,7 @@ import { NativeStream } from '../answers/native-stream.ts'
 import { objectsOf, parseAnswer, stringOf, unreadable } from '../answers/read-answer.ts'
 import { type BegunCall, BegunCalls } from './begun-calls.ts'
 import { formOf, withPlainChoices } from './content.ts'
-import { isBareError } from './decode-answer.ts'
+import { errorIn, isBareError } from './decode-answer.ts'
 import { type FrameMould, isUnfinished, mouldOf } from './frame-mould.ts'
 import { completionForms } from './native-forms.ts'
 import { type NamedCalls, producedTexts, saysAnswer, withListedChoice } from './native-json.ts'
@@ -217,8 +217,7 @@ export class ChatNativeStream extends NativeStream {
     if (rewritten !== undefined) return this.#takeChunk(withData(frame, rewritten), rewritten, false)
     const chunk = patch.value
     const choices: unknown[] = Array.isArray(chunk['choices']) ? chunk['choices'] : []
-    const wrapped = chunk['error'] || asObject(choices[0])?.['error']
-    const error = wrapped || (isBareError(chunk, eventOf(frame)) && chunk)
+    const error = errorIn(chunk) || (isBareError(chunk, eventOf(frame)) && chunk)
     if (error) {
       this.fail(faultOfError(error))
       return ''
