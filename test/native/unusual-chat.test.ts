@@ -207,6 +207,38 @@ test('Y3 a call of a chat stream without an id gets one, and each call its own',
   for (const id of ids) assert.match(id, /^call_[A-Za-z0-9]{24}$/)
 })
 
+/** Whole calls that all have the number 0 and no ids, and what the helper reads. */
+const alike: [what: string, chunks: string, said: string[]][] = [
+  ['of two tools', call([0, '', 'f', '{"a":1}']) + call([0, '', 'g', '{"b":2}']), ['f {"a":1}', 'g {"b":2}']],
+  ['of one tool', call([0, '', 'f', '{"a":1}']) + call([0, '', 'f', '{"a":2}']), ['f {"a":1}', 'f {"a":2}']],
+  ['in one chunk', call([0, '', 'f', '{"a":1}'], [0, '', 'f', '{"a":2}']), ['f {"a":1}', 'f {"a":2}']],
+  ['in one chunk, with ids', call([0, 'c', 'f', '{"a":1}'], [0, 'd', 'g', '{}']), ['f {"a":1}', 'g {}']],
+  [
+    'and no arguments',
+    call([0, undefined, 'f', '{}']) + call([0, undefined, 'g', '{}']) + call([0, undefined, 'h', '{}']),
+    ['f {}', 'g {}', 'h {}'],
+  ],
+  [
+    'in pieces with their name',
+    call([0, '', 'f', '{"a":']) + call([0, '', 'f', '1}']) + call([0, '', 'f', '']) + call([0, '', 'f', '{"a":1}']),
+    ['f {"a":1}'],
+  ],
+]
+
+for (const [what, chunks, said] of alike)
+  test(`Y3 U7 whole calls of a chat stream of the same wire with one number stay apart: ${what}`, async () => {
+    for (const size of [7, 100_000]) {
+      const shown = playNatively('chat', chunks + reason('tool_calls') + done, Array<number>(999).fill(size))
+      const stream = sdkOf(shown, 'text/event-stream').chat.completions.stream({ model: 'm', messages: [] })
+      const told: Json[] = ((await stream.finalChatCompletion()) as Json)['choices'][0].message.tool_calls
+      assert.deepEqual(
+        told.map(({ function: { name, arguments: text } }) => `${name} ${text}`),
+        said,
+      )
+      assert.equal(new Set(told.map(({ id }) => id)).size, said.length)
+    }
+  })
+
 const head = { requestId: 'req_1', createdSeconds: 1_795_000_000, inputTokensEstimate: 11, model: modelOf('chat') }
 const billed = { ...noUsage, inputTokens: 9, outputTokens: 7 }
 const readWhole = (answer: Json) => wires.chat.native.readAnswer(Buffer.from(JSON.stringify(answer)), head)

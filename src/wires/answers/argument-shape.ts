@@ -27,9 +27,15 @@ export function createArgumentShape() {
     isBlank: () => state === 'blank',
     /** Whether the upstream has begun to send the whole arguments a second time, and has not finished. */
     isRepeating: () => repeated > 0,
+    repeats,
     push,
     take,
     rest,
+  }
+
+  /** Whether the arguments are complete, and this piece repeats them, or continues to repeat them. */
+  function repeats(piece: string): boolean {
+    return taken !== '' && state === 'whole' && taken.startsWith(piece, repeated)
   }
 
   function push(text: string) {
@@ -43,7 +49,7 @@ export function createArgumentShape() {
    */
   function take(piece: string, isCumulative: boolean): string {
     const text = isCumulative ? newPart(taken, piece) : piece
-    if (taken !== '' && state === 'whole' && taken.startsWith(text, repeated)) {
+    if (repeats(text)) {
       repeated = (repeated + text.length) % taken.length
       return ''
     }

@@ -58,13 +58,14 @@ export class BegunCalls {
       const { index = 0, delta } = asObject(choice) ?? {}
       const calls = asObject(delta)?.['tool_calls']
       if (!Array.isArray(calls)) continue
+      const fresh = new Map<number, BegunCall>()
       for (const [at, one] of calls.entries()) {
         const call = asObject(one)
         if (call === undefined) continue
         const id = stringOf(call['id'])
         const told = call['index']
         if (told != null) {
-          const number = typeof told === 'number' ? this.#numberOf(index, told, id, call) : undefined
+          const number = typeof told === 'number' ? this.#numberOf(index, told, id, call, fresh) : undefined
           if (number === undefined) continue
           call['index'] = number
           this.#note(index, id, number)
@@ -84,17 +85,27 @@ export class BegunCalls {
     return found
   }
 
-  /** The number of a call, counted from 0. Some servers begin at -1 or 1, leave gaps, or send 0 for each call. */
-  #numberOf(choice: unknown, told: number, id: string | undefined, call: JsonObject): number {
+  /**
+   * The number of a call, counted from 0. Some servers begin at -1 or 1, leave gaps, or send 0 for each call.
+   * @param fresh the calls that begin in the same chunk, by their numbers
+   */
+  #numberOf(
+    choice: unknown,
+    told: number,
+    id: string | undefined,
+    call: JsonObject,
+    fresh: Map<number, BegunCall>,
+  ): number {
     const key = keyOf(choice, told)
     const known = this.#byNumber.get(key)
-    const begun = known === undefined ? undefined : this.#calls.get(keyOf(choice, known))
+    const begun = known === undefined ? undefined : (fresh.get(known) ?? this.#calls.get(keyOf(choice, known)))
     if (known !== undefined && !(begun && isAnother(begun, id, call))) return known
     if (this.#byNumber.size >= callsMax) return told
     // Chunks of the earlier call may have been learned, but they must not serve as a pattern for this call.
     if (begun) begun.isWatched = true
     const number = this.#counts.get(choice) ?? 0
     this.#byNumber.set(key, number)
+    fresh.set(number, begunBy(call))
     return number
   }
 
@@ -196,14 +207,31 @@ export class BegunCalls {
     // a pattern for chunks of this call.
     const before = this.#calls.get(key)
     if (before) before.isWatched = true
-    const id = stringOf(call['id'])
-    const hasName = isNamed(call)
-    const name = nameOf(call)?.slice(0, idCharactersMax)
-    const begun = { id, hasName, name, first: text, shape: createArgumentShape(), raw: '', isWatched: false }
-    if (!isEmptyArguments(text) && this.#keeps(text)) begun.shape.take(text, false)
-    this.#calls.set(key, begun)
-    watch(begun)
+    this.#calls.set(key, begunBy(call, this.#keeps(text)))
   }
+}
+
+/** Makes a call from its first piece. @param keeps whether its arguments are kept for comparison */
+function begunBy(call: JsonObject, keeps = true): BegunCall {
+  const text = argumentsOf(call)
+  const name = nameOf(call)?.slice(0, idCharactersMax)
+  const id = stringOf(call['id'])
+  const begun = {
+    id,
+    hasName: isNamed(call),
+    name,
+    first: text,
+    shape: createArgumentShape(),
+    raw: '',
+    isWatched: false,
+  }
+  if (keeps && !isEmptyArguments(text)) begun.shape.take(text, false)
+  watch(begun)
+  return begun
+}
+
+function argumentsOf(call: JsonObject): string {
+  return stringOf(asObject(call['function'])?.['arguments']) ?? ''
 }
 
 function watch(begun: BegunCall): void {
@@ -228,11 +256,15 @@ function isWhole({ first, shape }: BegunCall): boolean {
   return shape.isWhole() || (first !== '' && shape.isBlank())
 }
 
-/** Whether a piece with an id begins another call, although it has the number of the call `begun` (translation 4.2). */
+/** Whether a piece begins another call, although it has the number of the call `begun` (translation 4.2). */
 function isAnother(begun: BegunCall, id: string | undefined, piece: JsonObject): boolean {
-  if (id === undefined || begun.id === undefined || id === begun.id || !isNamed(piece)) return false
+  if (!isNamed(piece) || (id !== undefined && id === begun.id)) return false
   watch(begun)
-  return nameOf(piece)?.slice(0, idCharactersMax) !== begun.name || isWhole(begun)
+  const isOtherName = nameOf(piece)?.slice(0, idCharactersMax) !== begun.name
+  if (id !== undefined && begun.id !== undefined) return isOtherName || isWhole(begun)
+  // Gemini sends calls without ids. Nothing can continue whole arguments, so this piece continues no call.
+  const text = argumentsOf(piece)
+  return isOtherName ? isWhole(begun) : begun.shape.isWhole() && text.trim() !== '' && !begun.shape.repeats(text)
 }
 
 /**
