@@ -342,6 +342,17 @@ test('C6 C7 with n answers the cap covers all of them together', () => {
   assert.equal(adapt('{"model":"m","n":3,"max_tokens":100,"messages":[]}', modelOf('chat')).outputTokensCap, 300)
 })
 
+test('C6 if the upstream takes no cap on the same wire, the model’s maximum is the limit', () => {
+  for (const [wire, field, ask] of [
+    ['chat', 'max_completion_tokens', '{"model":"m","max_completion_tokens":100,"messages":[]}'],
+    ['responses', 'max_output_tokens', '{"model":"m","max_output_tokens":100,"input":"x"}'],
+  ] as const) {
+    const { body, outputTokensCap } = adapt(ask, modelOf(wire, {}, { drops: new Set([field]) }))
+    assert.ok(!body.includes(field))
+    assert.equal(outputTokensCap, 8192)
+  }
+})
+
 test('C7 an invalid number of answers is refused, because a server may read it as one', () => {
   const ask = (n: string) => `{"model":"m","n":${n},"max_tokens":100,"messages":[]}`
   for (const n of ['"4"', '[4]', 'true', '0', '-1', '1.5', '129', '1e400'])

@@ -734,6 +734,19 @@ test('R-MAX without a cap, none is sent on chat, and the model’s maximum is th
   equal(encoded.outputTokensCap, 8192)
 })
 
+test('R-MAX C6 if the upstream takes no cap, none is sent, and the model’s maximum is the limit', () => {
+  for (const [wire, field] of [
+    ['chat', 'max_completion_tokens'],
+    ['responses', 'max_output_tokens'],
+  ] as const) {
+    const profile = { drops: new Set([field]) }
+    const { body, encoded } = translate('messages', wire, messagesAsk({ max_tokens: 100 }), { profile })
+    ok(!(field in body))
+    equal(encoded.outputTokensCap, 8192)
+    deepEqual(encoded.losses, [{ field, what: 'dropped', why: 'the model does not take it' }])
+  }
+})
+
 test('T18 if there are only system messages, the last of them becomes the user’s turn', () => {
   const body = chatAsk({
     messages: [

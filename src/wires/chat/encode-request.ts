@@ -17,6 +17,7 @@ import { chatScalars } from './fields.ts'
 export function encodeRequest(request: InferenceRequest, model: Model): EncodedRequest {
   const { profile } = model
   const prepared = prepareRequest(request, model, {
+    capField: profile.chat.maxField,
     outputTokensMin: 1,
     hasJsonMode: true,
     hasAllowedTools: true,

@@ -100,5 +100,6 @@ function setCap(body: ClientBody, model: Model, values: MemberValues): number {
       values.set(maxField, String(cap))
     } else if (tokens !== cap) values.set(field, String(cap))
   }
-  return cap
+  const isSent = capFields.some((field) => (values.has(field) ? values.get(field) !== undefined : body.has(field)))
+  return isSent ? cap : model.outputTokensMax
 }

@@ -24,6 +24,7 @@ type Fields = Record<string, unknown>
 export function encodeRequest(request: InferenceRequest, model: Model): EncodedRequest {
   const { profile } = model
   const prepared = prepareRequest(request, model, {
+    capField: 'max_tokens',
     outputTokensMin: 1,
     hasJsonMode: false,
     hasAllowedTools: false,

@@ -43,7 +43,8 @@ export type Prepared = {
 
 /** The limits of one wire, whatever the model. */
 type WireLimits = {
-  /** The smallest cap on output tokens that the wire accepts. */
+  /** The field of the cap on output tokens, and the smallest cap that the wire accepts. */
+  capField: string
   outputTokensMin: number
   hasJsonMode: boolean
   /** Whether a tool choice may be a list of declared tools (`allowed_tools`). */
@@ -77,7 +78,7 @@ export function prepareRequest(request: InferenceRequest, model: Model, limits: 
     names,
     choice,
     format,
-    outputTokensCap: capOutput(request.outputTokensMax, model, limits.outputTokensMin, losses),
+    outputTokensCap: capOutput(request.outputTokensMax, model, limits, losses),
     stops: splitStops(request.stops, limits, losses),
     losses,
   }
@@ -161,10 +162,14 @@ function resolveFormat(
   return { format: nearest, line }
 }
 
-/** Returns the most output tokens to request from the upstream (R-MAX, ruling T17). */
-function capOutput(requested: number | undefined, model: Model, wireMin: number, losses: Losses): number {
+/**
+ * Returns the most output tokens to request from the upstream (R-MAX, ruling T17). Without a cap, the model may write
+ * up to its maximum, also if the upstream takes no cap.
+ */
+function capOutput(wanted: number | undefined, model: Model, limits: WireLimits, losses: Losses): number {
+  const requested = model.profile.drops.has(limits.capField) ? undefined : wanted
   const lowered = Math.min(requested ?? model.outputTokensMax, model.outputTokensMax)
-  const cap = Math.max(lowered, wireMin, model.profile.minOutput)
+  const cap = Math.max(lowered, limits.outputTokensMin, model.profile.minOutput)
   if (requested !== undefined && cap !== requested) {
     losses.add('max_output', 'clamped', cap < requested ? 'above the model’s maximum' : 'below the upstream’s floor')
   }

@@ -21,6 +21,7 @@ const outputTokensMin = 16
 export function encodeRequest(request: InferenceRequest, model: Model): EncodedRequest {
   const { profile } = model
   const prepared = prepareRequest(request, model, {
+    capField: 'max_output_tokens',
     outputTokensMin,
     hasJsonMode: true,
     hasAllowedTools: true,
