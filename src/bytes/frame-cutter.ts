@@ -128,6 +128,13 @@ export function eventOf(frame: RawFrame): string | undefined {
   return fieldOf(frame, 'event')
 }
 
+const eventLine = /^event:.*(?:\r\n|\n|\r|$)/gm
+
+/** Returns the frame with this name in its only event line. An empty line before its data would end the event there. */
+export function withEvent(frame: RawFrame, name: string): RawFrame {
+  return `event: ${name}\n${frame.replace(eventLine, '').replace(/^[\r\n]+/, '')}`
+}
+
 /** The frame's data, with its lines joined. Undefined for a comment or an event without data. */
 export function dataOf(frame: RawFrame): string | undefined {
   return fieldOf(frame, 'data')

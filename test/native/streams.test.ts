@@ -363,6 +363,9 @@ test('spec 6.1 6.3 frames without their event line get it', () => {
   for (const wire of ['messages', 'responses'] as const) {
     const all = frames[wire].join('')
     assert.equal(played(wire, all.replaceAll(/^event: .*\n/gm, '')).text, played(wire, all).text)
+    // Such a frame may follow more than one empty line.
+    for (const lines of ['\n\n\n', '\n\n\r\n'])
+      assert.equal(played(wire, all.replaceAll(/\n\nevent: .*\n/g, lines)).text, played(wire, all).text)
   }
 })
 

@@ -1,4 +1,12 @@
-import { dataOf, decodeUtf8, encodeLatin1, eventOf, type RawFrame, withData } from '../../bytes/frame-cutter.ts'
+import {
+  dataOf,
+  decodeUtf8,
+  encodeLatin1,
+  eventOf,
+  type RawFrame,
+  withData,
+  withEvent,
+} from '../../bytes/frame-cutter.ts'
 import { asObject, type JsonObject } from '../../bytes/json.ts'
 import { elementsOf } from '../../bytes/json-edit.ts'
 import { JsonError, parseUpstreamJson } from '../../bytes/scan.ts'
@@ -88,8 +96,7 @@ export class MessagesNativeStream extends NativeStream {
     if (type !== 'ping') this.events++
     // SDKs ignore a frame without an event line or without a type, so the missing part is added.
     let named = frame
-    if (type !== undefined && type !== line && /^\w+$/.test(type))
-      named = `event: ${type}\n${frame.replace(eventLine, '')}`
+    if (type !== undefined && type !== line && /^\w+$/.test(type)) named = withEvent(frame, type)
     if (type === undefined || event['type'] !== undefined) return this.#takeEvent(type, named, data, event, frame)
     named = typed(named, data, type)
     return this.#takeEvent(type, named, dataOf(named)!, event, frame)
@@ -263,8 +270,6 @@ export class MessagesNativeStream extends NativeStream {
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
 }
-
-const eventLine = /^event:.*(?:\r\n|\n|\r|$)/gm
 
 /** Adds the member `type` to an event's data, because only the event line has it. */
 function typed(frame: RawFrame, data: string, type: string): RawFrame {

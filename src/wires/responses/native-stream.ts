@@ -6,6 +6,7 @@ import {
   type RawFrame,
   stringBehind,
   withData,
+  withEvent,
 } from '../../bytes/frame-cutter.ts'
 import { asObject } from '../../bytes/json.ts'
 import { ownCopy } from '../../bytes/memory.ts'
@@ -167,7 +168,7 @@ export class ResponsesNativeStream extends NativeStream {
       }
       name = type || name
       if (!name) return frame
-      named = `event: ${name}\n${frame.replace(/^event:.*(?:\r\n|\n|\r|$)/gm, '')}`
+      named = withEvent(frame, name)
     }
     const placed = this.#places.place(name, named)
     if (placed !== named) frame = named = placed
