@@ -44,6 +44,7 @@ const contents: [what: string, content: unknown, said: Json[] | undefined, isOfJ
   ['a text of another wire', [{ type: 'output_text', text: 'Hi' }], [text('Hi')]],
   ['a text that is its content', 'Hi', [text('Hi')]],
   ['a single block', text('Hi'), [text('Hi')]],
+  ['a block of no type', [{}], undefined],
   ['a call without a name', [without('name')], undefined],
   ['a call whose name is blank', [{ ...use, name: ' ' }], undefined],
   ['a text, and a call whose name is null', [text('Hi'), { ...use, name: null }], undefined],

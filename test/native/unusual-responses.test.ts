@@ -288,3 +288,11 @@ for (const [what, item, shown] of wholes)
     assert.deepEqual(calls([told]), [shown])
     assert.match(told.call_id, /^call_/)
   })
+
+test('Y5 a response of the same wire whose only items have no type fails', () => {
+  for (const item of [{}, { id: 'msg_0' }, null]) {
+    assert.equal(readWhole(item as Json).state, 'failed')
+    const last = framesOf(playNatively('responses', events(created, terminal('completed', [item as Json])))).at(-1)!
+    assert.equal(JSON.parse(last.data).type, 'response.failed')
+  }
+})

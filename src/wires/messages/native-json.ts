@@ -80,7 +80,7 @@ function withListedContent(patch: JsonPatch): Buffer | undefined {
 /** The members to set so that SDKs can read the block (rulings Y3, Y5); undefined if the block is unreadable. */
 function plainBlock(block: JsonObject | undefined, place: number, head: NativeHead): Map<string, string> | undefined {
   const values = block && missingInBlock(block, () => mintCallId('toolu_', head, place))
-  if (!block || !values) return undefined
+  if (!block || !values || !stringOf(block['type'])) return undefined
   const kind = kindOfPart(block['type'])
   if (kind === 'tool_call') {
     // An input that is not an object cannot be copied as it is, so a new object is written.

@@ -3,7 +3,7 @@ import { asObject } from '../../bytes/json.ts'
 import { ArgumentPieces } from '../../inference/raw-arguments.ts'
 import type { AnswerForms } from '../answers/native-stream.ts'
 import { objectsOf } from '../answers/read-answer.ts'
-import { isEnded } from './native-json.ts'
+import { isEnded, isUnread } from './native-json.ts'
 
 /**
  * For each type of part: four names.
@@ -30,7 +30,7 @@ const callEvents: Record<string, readonly [name: string, member: string]> = {
 export const responseForms: AnswerForms = {
   unfold(response, body) {
     const { output, status } = response
-    if (!Array.isArray(output) || !isEnded(status)) return undefined
+    if (!Array.isArray(output) || !isEnded(status) || isUnread(output)) return undefined
     const frames: RawFrame[] = []
     const write = (name: string, members: string) => {
       const head = `"type":"response.${name}","sequence_number":${frames.length}`

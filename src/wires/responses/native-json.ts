@@ -30,7 +30,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   }
   const calls = new SaidCalls((place) => mintCallId('call_', head, place))
   const missing = answer['output'].map((item, place) => calls.final(asObject(item) ?? {}, place))
-  if (missing.includes(undefined)) return { state: 'failed', fault: unreadable() }
+  if (missing.includes(undefined) || isUnread(answer['output'])) return { state: 'failed', fault: unreadable() }
   const usage = asObject(answer['usage'])
   const counted = noteAnswer(decodeUsage(usage, head.model.profile.usageQuirk, answer['tool_usage']), answer)
   const callsSeen = head.model.prices.hasCalls && callsIn(answer['output'], calledBy)
@@ -76,6 +76,11 @@ export function wantedUsage(counters: ResponsesUsage, reported: Record<string, u
 /** Whether the status of a response says that its output is final. A response without a status counts too. */
 export function isEnded(status: unknown): boolean {
   return status === undefined || status === 'completed' || status === 'incomplete'
+}
+
+/** Whether the only items of a response cannot be read, because none has a type (ruling Y5). */
+export function isUnread(output: unknown): boolean {
+  return Array.isArray(output) && output.length > 0 && !output.some((item) => stringOf(asObject(item)?.['type']))
 }
 
 /** Calls that the client runs. They cost nothing at the provider. */

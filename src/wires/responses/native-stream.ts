@@ -28,7 +28,7 @@ import { isFilledStart, UnsaidContents } from './empty-starts.ts'
 import { ItemPlaces } from './item-places.ts'
 import { fillItem, fillItems, MissingMembers, mayBeForeign } from './missing-members.ts'
 import { responseForms } from './native-forms.ts'
-import { calledBy, partBreak, producedTexts, responseValues, wantedUsage } from './native-json.ts'
+import { calledBy, isUnread, partBreak, producedTexts, responseValues, wantedUsage } from './native-json.ts'
 import { failedCode } from './output-item.ts'
 import { callEnd, clientCall, inputDelta, mayLack, SaidCalls } from './said-calls.ts'
 import { lastSealed } from './sealing.ts'
@@ -318,6 +318,7 @@ export class ResponsesNativeStream extends NativeStream {
       if (values === undefined) this.fail(unreadable())
       else patch.set(['response', 'output', `${place}`], values)
     }
+    if (!this.hasShown && isUnread(response['output'])) this.fail(unreadable())
     this.noteAnswer(response)
     this.learn(decodeUsage(response['usage'], this.head.model.profile.usageQuirk, response['tool_usage']))
     // The final event usually repeats all items. Then the hosted calls in this event replace the calls counted so far.
