@@ -133,3 +133,20 @@ test('Y3 Y5 reasoning within a sealed block is a block of its own on the same wi
     ])
   }
 })
+
+test('Y5 the deltas of a messages stream of the same wire may have the types of blocks, or none', () => {
+  const shown = playNatively(
+    'messages',
+    messageStart() +
+      blockStart(0, text('')) +
+      blockDelta(0, text('H')) +
+      blockDelta(0, { text: 'i' }) +
+      blockStop(0) +
+      blockStart(1, { ...use, input: {} }) +
+      blockDelta(1, { type: 'tool_use', partial_json: '{"a":1}' }) +
+      blockStop(1) +
+      messageDelta('tool_use') +
+      messageStop,
+  )
+  assert.deepEqual(contentOfMessages(shown)?.content, [text('Hi'), { type: 'tool_use', input: { a: 1 } }])
+})

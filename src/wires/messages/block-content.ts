@@ -96,11 +96,13 @@ export function missingInBlock(block: JsonObject, mint: () => string): Map<strin
 export type DeltaContent = { type: string; member: string; value: unknown }
 
 /**
- * Reads the content of a delta. If the upstream omits the type, the name of the delta's member shows the type (ruling
- * Y5). Returns undefined for a delta of another kind. `value` is undefined if the content cannot be read.
+ * Reads the content of a delta. If the upstream omits the type, or writes the type of a block, the name of the delta's
+ * member shows the type (ruling Y5). Returns undefined for a delta of another kind. `value` is undefined if the content
+ * cannot be read.
  */
 export function readDelta(delta: JsonObject): DeltaContent | undefined {
-  const type = stringOf(delta['type']) ?? Object.keys(contentDeltas).find((one) => contentDeltas[one]!.member in delta)
+  const told = kindOfPart(delta['type']) === undefined ? stringOf(delta['type']) : undefined
+  const type = told ?? Object.keys(contentDeltas).find((one) => contentDeltas[one]!.member in delta)
   if (type === undefined || !Object.hasOwn(contentDeltas, type)) return undefined
   const known = contentDeltas[type]!
   const said = delta[known.member] ?? ''
