@@ -3,6 +3,7 @@ import test from 'node:test'
 import OpenAI from 'openai'
 import { noUsage } from '../../src/inference/usage.ts'
 import { wires } from '../../src/wires/wires.ts'
+import { framesOf } from '../translation/grammar.ts'
 import { call, counts, delta, done, raw, reason, text, usage } from '../translation/upstreams.ts'
 import { modelOf } from './models.ts'
 import { playNatively } from './same-wire.ts'
@@ -242,6 +243,24 @@ for (const [what, chunks, said] of alike)
 const head = { requestId: 'req_1', createdSeconds: 1_795_000_000, inputTokensEstimate: 11, model: modelOf('chat') }
 const billed = { ...noUsage, inputTokens: 9, outputTokens: 7 }
 const readWhole = (answer: Json) => wires.chat.native.readAnswer(Buffer.from(JSON.stringify(answer)), head)
+
+test('Y3 spec 2.6 6.2 a chat answer of the same wire has whole times (SambaNova) and no empty reasons (SGLang)', () => {
+  const timed = (at: number, choice: Json) =>
+    chunk({ index: 0, finish_reason: '', ...choice }, { created: 1_748_000_000 + at })
+  const pieces = Array.from({ length: 9 }, (_, at) => timed(at / 8 + 0.25, { delta: { content: `${at}` } }))
+  const script = pieces.join('') + timed(2.5, { delta: {}, finish_reason: 'stop' }) + done
+  for (const size of [7, 100_000]) {
+    const shown = playNatively('chat', script, Array<number>(999).fill(size))
+    const told: Json[] = framesOf(shown.replace('data: [DONE]\n\n', '')).map(({ data }) => JSON.parse(data))
+    assert.deepEqual(new Set(told.map(({ created }) => created)), new Set([1_795_000_000]))
+    const choices = told.flatMap((one) => one['choices'])
+    assert.deepEqual(choices.map(({ delta }) => delta.content ?? '').join(''), '012345678')
+    assert.deepEqual(new Set(choices.slice(0, -1).map(({ finish_reason }) => finish_reason)), new Set([null]))
+  }
+  const answer = readWhole({ id: 'x', created: 1_748_000_000.5, choices: [{ message: { content: 'Hi' } }] })
+  assert.ok(answer.state === 'finished')
+  assert.equal(JSON.parse(`${answer.encode(billed)}`).created, 1_795_000_000)
+})
 
 /** Whole answers with status 200 that are errors, and their faults. */
 const errors: [what: string, answer: Json, fault: Json][] = [

@@ -84,7 +84,7 @@ export function mouldOf(
     texts.push(ranges.filter((range) => !unread.some((wider) => isIn(range, wider))))
   }
   const others = patch.members.filter(({ key, ...range }) =>
-    telling.has(key) || key === 'id' ? isCovered(range) : !looked.has(key),
+    telling.has(key) || key === 'id' || key === 'created' ? isCovered(range) : !looked.has(key),
   )
   return FrameMould.of({
     ...{ frame, shown, data, edits, texts },

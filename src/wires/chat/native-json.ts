@@ -38,7 +38,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
     encode: (billed) => {
       const values = headValues(head, answer, 'chatcmpl-')
       if (answer['object'] !== 'chat.completion') values.set('object', '"chat.completion"')
-      if (typeof answer['created'] !== 'number') values.set('created', `${head.createdSeconds}`)
+      if (!isTime(answer['created'])) values.set('created', `${head.createdSeconds}`)
       patch.set([], values)
       for (const [place, choice] of choices.entries()) {
         const members = asObject(choice) ?? {}
@@ -174,4 +174,9 @@ export function withListedChoice(patch: JsonPatch): Buffer | undefined {
   const one = choicesOf(patch.value).length > 0 ? memberText(patch.bytes, member) : ''
   patch.set([], new Map([['choices', `[${one}]`]]))
   return patch.result()
+}
+
+/** Whether a value is a creation time. Typed clients fail at a fraction (SambaNova). */
+export function isTime(value: unknown): value is number {
+  return Number.isInteger(value)
 }

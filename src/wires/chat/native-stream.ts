@@ -20,7 +20,7 @@ import { formOf, withPlainChoices } from './content.ts'
 import { errorIn, isBareError } from './decode-answer.ts'
 import { type FrameMould, isUnfinished, mouldOf } from './frame-mould.ts'
 import { completionForms } from './native-forms.ts'
-import { type NamedCalls, producedTexts, saysAnswer, withListedChoice } from './native-json.ts'
+import { isTime, type NamedCalls, producedTexts, saysAnswer, withListedChoice } from './native-json.ts'
 import {
   type ChoiceReports,
   choicesMax,
@@ -254,8 +254,10 @@ export class ChatNativeStream extends NativeStream {
     }
     patch.set([], this.#headOf(chunk))
     for (const [place, choice] of choices.entries()) {
-      // SDKs ignore a choice without an index.
-      if (asObject(choice)?.['index'] === undefined) patch.set(['choices', `${place}`], firstChoice)
+      const { index, finish_reason: reason } = asObject(choice) ?? {}
+      // SDKs ignore a choice without an index, and some throw at an empty reason (spec 6.2).
+      if (index === undefined) patch.set(['choices', `${place}`], firstChoice)
+      if (reason === '') patch.set(['choices', `${place}`], noReason)
       hideInChoice(patch, place, asObject(choice) ?? {})
     }
     if (isUsageChunk) patch.setMissing(['usage'], wantedUsage(encodeUsage(this.known())))
@@ -295,13 +297,13 @@ export class ChatNativeStream extends NativeStream {
     const values = headValues(this.head, chunk, 'chatcmpl-')
     this.#shownHead ??= {
       id: values.has('id') ? mintAnswerId('chatcmpl-', this.head) : (chunk['id'] as string),
-      created: typeof chunk['created'] === 'number' ? chunk['created'] : this.head.createdSeconds,
+      created: isTime(chunk['created']) ? chunk['created'] : this.head.createdSeconds,
     }
     const { id, created } = this.#shownHead
     values.delete('id')
     if (chunk['id'] !== id) values.set('id', JSON.stringify(id))
     if (chunk['object'] !== chunkObject) values.set('object', JSON.stringify(chunkObject))
-    if (typeof chunk['created'] !== 'number') values.set('created', `${created}`)
+    if (!isTime(chunk['created'])) values.set('created', `${created}`)
     if (!Array.isArray(chunk['choices'])) values.set('choices', '[]')
     return values
   }
@@ -393,6 +395,7 @@ const chunkObject = 'chat.completion.chunk'
 const noArguments = new Map([['arguments', '""']])
 const assistantRole = new Map([['role', '"assistant"']])
 const firstChoice = new Map([['index', '0']])
+const noReason = new Map([['finish_reason', 'null']])
 const mouldsMax = 4
 const learnedMax = 16
 /** After this many events, one more mould (pattern of a chunk) may be learned. Chunks may change in a long stream. */
