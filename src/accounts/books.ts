@@ -150,7 +150,7 @@ const readingNames = [
     'namePersons',
     'findLines',
     'findRotated',
-    'listLine',
+    'listLines',
     'listIdentities',
     'sumMonth',
     'makeHead',
@@ -380,8 +380,8 @@ export interface BookStore {
    * with its successors) is given by the id of its first key.
    */
   findRotated(scopes: readonly string[]): Promise<ReadonlySet<string>>
-  /** Lists the ids of all keys of a line (a key with its successors). */
-  listLine(scope: string): Promise<string[]>
+  /** Lists the ids of all keys in the lines of these keys. A line is a key with its successors. */
+  listLines(keys: readonly string[]): Promise<string[]>
   /** Lists the ids by which entries name a person. */
   listIdentities(personId: string): Promise<string[]>
   /** Sums the entries of an account in a month. Reads no other entries. */

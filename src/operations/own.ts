@@ -77,7 +77,7 @@ type FindScope = (context: Pick<Context, 'books' | 'who'>, person?: string) => P
 /** Finds the keys of the presented key's line (a key with its successors), and the newest keys of its person. */
 export const findOwn: FindScope = async ({ books, who }) => {
   const { key, account } = ownerOf(who)
-  const ofLine = await books.listLine(key.scope)
+  const ofLine = await books.listLines([key.id])
   const { person } = key.bounds
   return { accountId: account.id, keyIds: [...new Set([...ofLine, ...(await keysOf(books, account.id, person))])] }
 }

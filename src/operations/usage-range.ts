@@ -99,7 +99,10 @@ function bounded({ fromMs, toMs }: TimeRange): TimeRange {
   throw wrongField(toMs <= 0 ? 'to' : 'from', 'There are no figures of before 1970, and none of after 9998')
 }
 
-/** Converts names of accounts and keys to ids. @throws ProblemError for a name that matches nothing */
+/**
+ * Converts names of accounts and keys to ids. A key stands for all keys of its line (a key with its successors).
+ * @throws ProblemError for a name that matches nothing
+ */
 export async function readOnly(books: Books, calendar: Calendar, input: WordInput): Promise<UsageQuestion['only']> {
   const only: UsageQuestion['only'] = {}
   for (const name of ['model', 'wires', 'upstream', 'outcome'] as const) if (input[name]) only[name] = input[name]
@@ -109,7 +112,7 @@ export async function readOnly(books: Books, calendar: Calendar, input: WordInpu
   }
   if (input.key) {
     const found = await Promise.all(input.key.map((key) => readFilter({ books, calendar }, { key })))
-    only.key = found.flatMap(({ keyIds }) => keyIds!)
+    only.key = await books.listLines(found.flatMap(({ keyIds }) => keyIds!))
   }
   return only
 }

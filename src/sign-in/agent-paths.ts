@@ -101,7 +101,7 @@ export function createAgentPaths(parts: AgentPathParts) {
         credits.name,
       )
     }
-    const { accountId, scope } = row!
+    const { accountId } = row!
     if (signIn?.showBalance) {
       const { spentNanos } = await own.sumSpend({ accountId, scope: accountId, fromMs: 0, untilMs: neverMs })
       const { balanceNanos } = await own.findAccount(accountId)
@@ -110,7 +110,7 @@ export function createAgentPaths(parts: AgentPathParts) {
     }
     const { person } = bounds
     const whose =
-      person === undefined ? { key: await own.listLine(scope) } : { person: await own.listIdentities(person) }
+      person === undefined ? { key: await own.listLines([key.id]) } : { person: await own.listIdentities(person) }
     const starts = (['month', 'week', 'day'] as const).map((per: NonNullable<Budget['per']>) =>
       calendar.periodOf(nowMs, per),
     )

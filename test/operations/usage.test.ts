@@ -188,6 +188,22 @@ test('issue 46 NEW-3: a rotated key and its successors are one group of reports,
   }
 })
 
+test('reports of a key are those of its whole rotation, whichever of its keys is named', async () => {
+  const { gateway, books, ask } = await startApi()
+  const { id: account } = await books.findAccount('tester')
+  const first = await books.createKey('tester', { label: 'ci' })
+  const second = await books.rotateKey(first.id, 0)
+  const other = await books.createKey('tester')
+  gateway.store.postDebits(
+    [first, second, second, other].map(({ id }, n) => ({ ...createDebitRow(`req_of_${n}`, account), keyId: id })),
+  )
+  for (const key of [first.id, second.id, second.prefix, 'ci', `${second.id},${first.prefix}`]) {
+    const { total } = usageOf(await ask('GET', `/usage?bucket=all&measures=requests&key=${key}`))
+    const table = await ask('GET', `/usage/table?by=key&key=${key}`, { headers: { accept: 'text/csv' } })
+    assert.deepEqual([total['requests'], table.text.trim().split('\r\n').at(-1)], [[3], 'total,0.00189,3,408'], key)
+  }
+})
+
 test('issue 13: CSV has the same figures, with a line for each bucket of each series', async () => {
   const { gateway, ask } = await startApi()
   await pay(gateway, 'native-chat')

@@ -6,7 +6,7 @@ import { slices } from './words.ts'
 /** Finds names for ids in reports. No entry contains the name of a person (ruling Y21). */
 export function createNames(dialect: Dialect) {
   const { schema } = dialect
-  return { nameLines, namePersons, findLines, findHolders, findRotated, listLine, listIdentities }
+  return { nameLines, namePersons, findLines, findHolders, findRotated, listLines, listIdentities }
 
   function* nameLines(ids: readonly string[]): StoreStep<Map<string, string>> {
     const names = new Map<string, string>()
@@ -38,10 +38,15 @@ export function createNames(dialect: Dialect) {
     return names
   }
 
-  /** Lists the ids of the keys of a line. A line is a key with all keys that replaced it by rotation. */
-  function* listLine(scope: string): StoreStep<string[]> {
-    const rows = yield* ask(dialect, (put) => `SELECT id FROM ${schema}.keys WHERE scope = ${put(scope)}`)
-    return rows.map(({ id }) => id as string)
+  /** Lists the ids of all keys in the lines of these keys. A line is a key with all its successors. */
+  function* listLines(keys: readonly string[]): StoreStep<string[]> {
+    const ids = new Set(keys)
+    for (const list of slices(keys)) {
+      const scopes = (put: Put) => `SELECT scope FROM ${schema}.keys WHERE ${isOneOf(put, 'id', list)}`
+      const select = (put: Put) => `SELECT id FROM ${schema}.keys WHERE scope IN (${scopes(put)})`
+      for (const { id } of yield* ask(dialect, select)) ids.add(id as string)
+    }
+    return [...ids]
   }
 
   /** Lists the ids of a person and of the identities that are linked to the person. */
