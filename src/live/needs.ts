@@ -349,7 +349,7 @@ async function findLeaper(books: Books, hour: readonly number[]) {
   const asked = {
     ...questionOf(hour.map((ms) => ms - weekMs)),
     by: ['key'] as const,
-    only: { key: keys },
+    only: { key: await books.listLines(keys) },
     top: keys.length,
   }
   const weekAgo = new Map(keys.length > 0 ? (await books.readUsage(asked)).groups.map((one) => [one.of[0]!, one]) : [])

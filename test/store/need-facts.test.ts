@@ -102,6 +102,19 @@ onEachStore((engine) => {
     await turn(startMs + 7 * dayMs + 2 * hourMs)
     assert.deepEqual(await texts(), [])
   })
+
+  test('CON-P3 the key of a costly hour is compared with all keys of its rotation a week ago', async () => {
+    const { store, accountId, keyId, turn, texts } = await open()
+    await store.credit(accountId, 900n * nanosPerCredit, 'invoice')
+    const { id: next } = await store.rotateKey(keyId, dayMs)
+    const { id: other } = await store.createKey(accountId, { label: 'nightly' })
+    await store.postDebits([debit(accountId, next, 5)])
+    await turn(startMs + 7 * dayMs)
+    await store.postDebits([debit(accountId, next, 8), debit(accountId, other, 7)])
+    assert.deepEqual(await texts(), [
+      'The hour from 2026-08-27 10:00 UTC cost 15.00 credits, the same hour last week 5.00; key nightly of acme spent 7.00 of it.',
+    ])
+  })
 })
 
 test('CON-P3 keys beyond what one check reads are found in turns, and forgotten when their page is read again', async () => {
