@@ -143,7 +143,10 @@ export class NeedWatch {
     this.#hours = await readHours(books, this.#calendar, nowMs)
     const page = { limit: pageMax, sort: 'created' } as const
     await this.#accounts.go((beyond) => books.pageAccounts({ ...page, beyond }), {
-      dry: (row) => row.state === 'active' && row.balanceNanos < dryTimes * this.#spentOf(row),
+      dry: (row) => {
+        const spentNanos = this.#spentOf(row)
+        return row.state === 'active' && spentNanos > 0n && row.balanceNanos < dryTimes * spentNanos
+      },
       spent: (row) => row.state === 'active' && isBudgetSpent(row, nowMs),
     })
     await this.#keys.go((beyond) => books.pageKeys({ ...page, beyond }), {

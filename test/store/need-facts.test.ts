@@ -39,6 +39,14 @@ onEachStore((engine) => {
     assert.deepEqual(await texts(), [])
   })
 
+  test('CON-P3 an account without credit disappears when it has spent nothing for a week', async () => {
+    const { store, accountId, keyId, turn, texts } = await open()
+    await store.postDebits([debit(accountId, keyId, 101)])
+    assert.deepEqual(await texts(), ['Account acme has no credit left, and spent 101.00 in 1 minute.'])
+    await turn(startMs + 8 * dayMs)
+    assert.deepEqual(await texts(), [])
+  })
+
   test('R15 Y20 spent budgets appear, of an account and once per line of rotations, and disappear when they renew', async () => {
     const { store, accountId, keyId, turn, texts } = await open()
     await store.updateAccount(accountId, { budget: { nanos: 2n * nanosPerCredit, per: 'month' } })
