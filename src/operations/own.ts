@@ -11,7 +11,7 @@ import { clientWireNames } from '../catalog/wire-names.ts'
 import { readPlace } from './cursor.ts'
 import * as field from './fields.ts'
 import { readSpan } from './filter.ts'
-import { requestRow } from './live-shapes.ts'
+import { type RequestRow, requestRow } from './live-shapes.ts'
 import { type Context, type Operation, operation, page } from './operation.ts'
 import { adviceOf } from './own-advice.ts'
 import { ProblemError } from './problem.ts'
@@ -161,7 +161,7 @@ function readingsOf({ group, http, role, whose, find, person, groupings }: Audie
         const { items, ...rest } = await listLast(context, filter, limit)
         const named = role === 'lead' ? await namePeople(books, items) : undefined
         return {
-          items: items.map((row) => ({ ...select(requestFields, row), person: named?.get(row.key?.id) ?? null })),
+          items: items.map((row) => ({ ...select(requestFields, row), person: named?.(row) ?? null })),
           ...rest,
         }
       },
@@ -227,15 +227,17 @@ function readingsOf({ group, http, role, whose, find, person, groupings }: Audie
   ]
 }
 
-/** Returns the person of each key in the rows, by the id of the key. */
-async function namePeople(books: Books, rows: readonly { key: { id: string | null } | null }[]) {
-  const ids = [...new Set(rows.flatMap(({ key }) => key?.id ?? []))]
+/**
+ * Returns a function that finds the person of a row. Ledger entries before form 3 name no person. For such a row it is
+ * the person who has the key now.
+ */
+async function namePeople(books: Books, rows: readonly Pick<RequestRow, 'key' | 'person'>[]) {
+  const ids = [...new Set(rows.flatMap(({ key, person }) => (person === null ? (key?.id ?? []) : [])))]
   const keys = ids.length > 0 ? await books.pageKeys({ ids, limit: ids.length }) : []
-  return new Map<string | null | undefined, z.output<typeof personShown>>(
-    keys.flatMap(({ id, bounds: { person }, personName }) =>
-      person === undefined ? [] : [[id, { id: person, name: personName ?? null }]],
-    ),
-  )
+  const holders = new Map(keys.map(({ id, bounds }) => [id, bounds.person]))
+  const idOf = ({ key, person }: (typeof rows)[number]) => person ?? holders.get(key?.id ?? '')
+  const people = await books.namePersons([...new Set(rows.flatMap((row) => idOf(row) ?? []))])
+  return (row: (typeof rows)[number]) => people.get(idOf(row) ?? '')
 }
 
 export const ownOperations = [

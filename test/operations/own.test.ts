@@ -342,6 +342,10 @@ test('Y22 a lead sees the requests of all people of the account, only in the coo
   for (const shown of [await signIn('member'), { headers: bearer(ada.key) }, { headers: bearer(keyB) }])
     for (const path of ['/people', '/people/requests', '/people/usage', `/people/requests/${bo.request}/explain`])
       assert.equal((await own(`/console/api${path}`, shown)).status, 403, path)
+  // A request stays that of the person who made it, even if the key is given to somebody else.
+  await books.updateKey(bo.id, { person: ada.person })
+  const after = ((await own('/console/api/people/requests', lead)).body as Rows).items
+  assert.equal(after.find(({ request_id: id }) => id === bo.request)?.person?.name, 'Bo')
 })
 
 type LedFigures = { requests: (number | null)[]; errors: (number | null)[] }
