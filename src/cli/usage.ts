@@ -17,7 +17,7 @@ export function formatUsage(told: ToldUsage): string {
   }
   for (const one of series)
     add(
-      by.map((name) => nameOf(one, name)),
+      by.map((name) => nameOf(one, name, series)),
       one,
     )
   const filled = (text: string) => by.map((_, at) => (at === 0 ? text : ''))
@@ -38,9 +38,12 @@ export function sayFolded({ folded, entries }: NonNullable<ToldUsage['folding']>
   return `${Math.floor((100 * folded) / entries)} % of the ledger`
 }
 
-function nameOf({ of, named }: ToldUsage['series'][number], name: string): string {
-  const called = named?.[name as 'account' | 'key']
-  return called ?? of[name as 'model'] ?? '-'
+/** Returns the word for a group. People who have the same name are shown with their ids. */
+function nameOf({ of, named }: ToldUsage['series'][number], grouping: string, all: ToldUsage['series']): string {
+  const name = grouping as 'person'
+  const [called, id] = [named?.[name] ?? null, of[name] ?? null]
+  const isShared = called !== null && all.some((one) => one.named?.[name] === called && one.of[name] !== id)
+  return isShared ? `${called} (${id})` : (called ?? id ?? '-')
 }
 
 function cell(figures: NonNullable<UsageTotal[keyof UsageTotal]>, at: number): string {

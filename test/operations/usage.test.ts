@@ -204,6 +204,18 @@ test('reports of a key are those of its whole rotation, whichever of its keys is
   }
 })
 
+test('people who have the same name are told apart on the command line', async () => {
+  const { gateway, books } = await startApi()
+  const { id: account } = await books.findAccount('tester')
+  const people = await Promise.all(['Ann', 'Ann', 'Eva'].map((name) => books.createPerson({ name })))
+  gateway.store.postDebits(
+    people.map(({ id }, n) => ({ ...createDebitRow(`req_by_${n}`, account), details: { person: id } })),
+  )
+  const { stdout } = await runWarm(['usage', '--by', 'person,model', '--store', gateway.storePath])
+  const words = stdout.split('\n').flatMap((line) => /^(\S.*?) {2,}m-large/.exec(line)?.[1] ?? [])
+  assert.deepEqual(words.sort(), [`Ann (${people[0]!.id})`, `Ann (${people[1]!.id})`, 'Eva'].sort())
+})
+
 test('issue 13: CSV has the same figures, with a line for each bucket of each series', async () => {
   const { gateway, ask } = await startApi()
   await pay(gateway, 'native-chat')
