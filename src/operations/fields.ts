@@ -117,10 +117,12 @@ export const timeLength = text('must be a text such as "24h" or "1mo"').transfor
   }),
 )
 
-/** A field for a calendar month. */
-export const month = text('must be a month such as "2026-10"').regex(/^\d{4}-(0[1-9]|1[0-2])$/, {
-  error: 'must be a month such as "2026-10"',
-})
+const monthError = 'must be a month such as "2026-10", from 1970 to 9998'
+
+/** A field for a calendar month. There are no entries of earlier years, and later times have years of five digits. */
+export const month = text(monthError)
+  .regex(/^\d{4}-(0[1-9]|1[0-2])$/, { error: monthError })
+  .refine((value) => value >= '1970' && value < '9999', { error: monthError })
 
 /** A moment in Unix milliseconds, or a day whose time zone is not known yet. */
 export type DayOrTime = { date: string } | { ms: number }

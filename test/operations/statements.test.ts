@@ -407,7 +407,7 @@ test('issue 46 Y22 law 9: operators get statements in every form over HTTP and a
   assert.equal(problemOf(await ask('GET', path, { token: keyA })), 'forbidden')
   assert.deepEqual((await ask('GET', '/me/statement')).body['days'], [])
   assert.equal(problemOf(await ask('GET', '/accounts/nobody/statements/2026-01')), 'not_found')
-  for (const bad of ['2026-13', '2999-01', 'october'])
+  for (const bad of ['2026-13', '2999-01', '0026-10', '9999-12', 'october'])
     assert.equal(problemOf(await ask('GET', `/accounts/tester/statements/${bad}`)), 'invalid_request', bad)
   assert.equal(costNanos, 630_000n)
 })

@@ -266,6 +266,8 @@ test('issue 46 NEW-3 CON-6: a table of more keys than reports show is complete a
   for (const [query, field] of [
     ['by=colour', 'by'],
     ['month=2026-13', 'month'],
+    ['month=0026-11', 'month'],
+    ['month=9999-12', 'month'],
     ['month=2026-11&last=1mo', 'month'],
     ['account=nobody', 'account'],
   ] as const) {
