@@ -81,8 +81,8 @@ export type Facts = {
   account: AccountRow | undefined
   accountNamed: AccountRow | undefined
   keys: readonly KeyRow[]
-  /** Whether the key came from another gateway and was rotated. */
-  isForeignRotated?: boolean
+  /** Whether the key is the first of its line and was rotated. */
+  isFirstRotated?: boolean
   credit: { accountId: string; amountNanos: bigint } | undefined
   operators: readonly BookRow<'operators'>[]
   /** The digests and references that the change asked about and that already exist in the store. */
@@ -516,7 +516,7 @@ function refuseStale(version: string, seen: string | undefined, subject: string)
  * @throws BookError if the key was revoked, or would outlive its grace period
  */
 function endsOf(
-  { isForeignRotated }: Facts,
+  { isFirstRotated }: Facts,
   key: KeyRow,
   wishedMs: number | undefined,
 ): Pick<KeyRow, 'expiresMs' | 'ownExpiresMs'> {
@@ -524,8 +524,10 @@ function endsOf(
   if (revokedMs !== undefined) throw new BookError('key_revoked', id)
   // A key of another gateway that was not rotated has no grace period, so it can get any expiry. The expiry of its
   // successor (`ownExpiresMs`) stays the same.
-  if (key.origin !== undefined && !isForeignRotated) return { expiresMs: wishedMs, ownExpiresMs }
-  if (key.origin === undefined && (expiresMs === undefined || expiresMs === ownExpiresMs)) {
+  if (key.origin !== undefined && !isFirstRotated) return { expiresMs: wishedMs, ownExpiresMs }
+  // In older stores, both ends of a rotated key may be equal. Then only a key of its line shows the rotation.
+  const isRotated = isFirstRotated || (expiresMs !== undefined && expiresMs !== ownExpiresMs)
+  if (!isRotated) {
     // If an operator shortens the life of a key that a person made, `ownExpiresMs` keeps the old end. Then the
     // provider's next confirmation of the person does not move the shortened end (src/accounts/sign-in/own-keys.ts).
     const isShortened = label?.startsWith(ownKeyMark) && expiresMs !== undefined && (wishedMs ?? expiresMs) < expiresMs

@@ -138,7 +138,7 @@ export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Fact
     account: account === undefined ? undefined : yield* first(selectAccounts(dialect, account)),
     accountNamed: accountName === undefined ? undefined : yield* first(query(dialect, readAccountRow, named)),
     keys,
-    isForeignRotated: keys[0]?.origin !== undefined && (yield* hasSuccessor(dialect, keys[0])),
+    isFirstRotated: keys[0] !== undefined && keys[0].id === keys[0].scope && (yield* hasSuccessor(dialect, keys[0])),
     credit: reference === undefined ? undefined : yield* findCredit(dialect, reference),
     digests: about.digests && (yield* findTaken(dialect, 'keys', 'digest', about.digests)),
     references: about.references && (yield* findTaken(dialect, 'credits', 'reference', about.references)),
@@ -261,7 +261,7 @@ function* findPersonKeys(dialect: Dialect, persons: readonly PersonRow[]): Store
   }))
 }
 
-/** Whether this key of another gateway was replaced. The key that replaced it has the same `scope`. */
+/** Whether another key has the same `scope`. The first key of a line was then rotated. */
 function* hasSuccessor(dialect: Dialect, { id, scope }: KeyRow): StoreStep<boolean> {
   const next = (put: Put) =>
     `SELECT id FROM ${dialect.schema}.keys WHERE scope = ${put(scope)} AND id <> ${put(id)} LIMIT 1`
