@@ -248,10 +248,13 @@ export class NeedWatch {
 
 /**
  * Collects rows of a long list, separately for each condition (`Kind`) that a row can meet. Each call of `go` reads the
- * next pages of the list. A row that is read again replaces the row found before.
+ * next pages of the list. A row that is read again replaces the row found before. At the end of the list, rows that the
+ * list has no more are forgotten, such as people who were erased.
  */
 class Sweep<Row extends { id: string; createdMs?: number | undefined }, Kind extends string> {
   readonly #found: ReadonlyMap<Kind, Map<string, Row>>
+  /** The ids of rows that were found before the list was begun, and that were not read since. */
+  #unread = new Set<string>()
   #beyond: readonly (string | number)[] | undefined
 
   constructor(kinds: readonly Kind[]) {
@@ -263,7 +266,9 @@ class Sweep<Row extends { id: string; createdMs?: number | undefined }, Kind ext
     fits: Record<Kind, (row: Row) => boolean>,
   ): Promise<void> {
     for (let pages = 0; pages < pagesMax; pages++) {
+      if (!this.#beyond) this.#unread = new Set([...this.#found.values()].flatMap((found) => [...found.keys()]))
       const rows = await read(this.#beyond)
+      for (const { id } of rows) this.#unread.delete(id)
       for (const [kind, found] of this.#found)
         for (const row of rows) {
           found.delete(row.id)
@@ -271,7 +276,9 @@ class Sweep<Row extends { id: string; createdMs?: number | undefined }, Kind ext
         }
       const last = rows.at(-1)
       this.#beyond = last && rows.length === pageMax ? [last.createdMs ?? 0, last.id] : undefined
-      if (!this.#beyond) return
+      if (this.#beyond) continue
+      for (const found of this.#found.values()) for (const id of this.#unread) found.delete(id)
+      return
     }
   }
 

@@ -82,6 +82,18 @@ onEachStore((engine) => {
     assert.deepEqual(await texts(), [])
   })
 
+  test('Y21 a person who is erased disappears, with their name', async () => {
+    const { store, accountId, turn, texts } = await open()
+    const budget = { nanos: nanosPerCredit, per: 'day' as const }
+    const { id: person } = await store.createPerson({ name: 'Ada', account: accountId, budget })
+    const { id: keyId } = await store.createKey(accountId, { person })
+    await store.postDebits([{ ...debit(accountId, keyId, 1), details: { person } }])
+    assert.match((await texts()).join(), /^Ada has spent their budget/)
+    await store.erasePerson(person)
+    await turn(startMs + hourMs)
+    assert.deepEqual(await texts(), [])
+  })
+
   test('CON-P3 a key that was not used for 90 days appears, and disappears when it is revoked or ended', async () => {
     const { store, accountId, keyId, turn, texts } = await open()
     const { id: ended } = await store.createKey(accountId, { label: 'old', expiresMs: startMs + 89 * dayMs })
