@@ -14,6 +14,9 @@ export type ImportGroup = { id: string; name: string; wire: string; entry: Sourc
 
 type Fallback = { targets: readonly string[]; when: readonly string[] }
 
+/** The causes for which LiteLLM's `fallbacks` ask the next model. */
+const usual: readonly string[] = ['capacity', 'unavailable']
+
 /** Makes chains of fallbacks. A chain gets the name that clients use, and its first model is renamed to `NAME-only`. */
 export function withChains(made: LitellmMaking, groups: readonly ImportGroup[]): SourceFields[] {
   const names = new Set(groups.flatMap(({ id, name }) => [id, name]))
@@ -26,15 +29,17 @@ export function withChains(made: LitellmMaking, groups: readonly ImportGroup[]):
   const models: SourceFields[] = []
   const chains: SourceFields[] = []
   for (const [name, own] of byName) {
-    const { targets = [], when } = fallbacks.get(name) ?? {}
+    const { targets = [], when = usual } = fallbacks.get(name) ?? {}
     const isChain = own.length > 1 || targets.length > 0
+    // The deployments of a name take over from each other, even if its fallbacks are only for long prompts.
+    const causes = own.length > 1 ? [...new Set([...usual, ...when])] : when
     const also = [...aliases].filter(([, target]) => target === name).map(([alias]) => alias)
     const ids = own.map(({ id }, at) => (at === 0 ? plain.get(name)! : id))
     for (const [at, { entry }] of own.entries())
       models.push({ id: ids[at], ...(!isChain && also.length > 0 && { also }), ...entry })
     if (!isChain) continue
     const chain = [...new Set([...ids, ...targets.flatMap((target) => plain.get(target) ?? [])])].slice(0, 4)
-    for (const id of [name, ...also]) chains.push({ id, chain, when: when ?? ['capacity', 'unavailable'] })
+    for (const id of [name, ...also]) chains.push({ id, chain, when: causes })
   }
   return [...models, ...chains]
 }
@@ -60,7 +65,6 @@ function findFallbacks(made: LitellmMaking, names: ReadonlySet<string>): Map<str
     else if (chain.length > 3) made.note(path, 'left', 'in part: a chain has at most four models')
     else made.note(path, 'carried', 'a chain')
   }
-  const usual = ['capacity', 'unavailable']
   const kinds = { fallbacks: usual, context_window_fallbacks: ['over_long'] }
   for (const section of ['router_settings', 'litellm_settings'])
     for (const [kind, causes] of Object.entries(kinds))

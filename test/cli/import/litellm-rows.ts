@@ -270,6 +270,20 @@ export const rows: LitellmRow[] = [
     check: (config) => assert.deepEqual(modelOf(config, 's')['chain'], ['s-only', 's-chat']),
   },
   {
+    name: 'one name on two wires, with a fallback only for long prompts',
+    file: `${list(
+      entry('s', 'model: anthropic/claude-sonnet-5-5, api_key: k'),
+      entry('s', `model: openrouter/anthropic/claude-sonnet, api_key: ${env('OR')}, ${priced}`),
+      entry('b', 'model: xai/grok-4.5'),
+    )}router_settings: { context_window_fallbacks: [{ s: [b] }] }`,
+    models: ['s-only', 's-chat', 'b', 's'],
+    check: (config) => {
+      const { chain, when } = modelOf(config, 's')
+      assert.deepEqual(chain, ['s-only', 's-chat', 'b'])
+      assert.deepEqual(when, ['capacity', 'unavailable', 'over_long'])
+    },
+  },
+  {
     name: 'OpenAI beside Azure, which meet on chat',
     file: list(
       entry('g', 'model: gpt-6-luna, api_key: k, organization: org-1'),
