@@ -292,7 +292,7 @@ function rowOfDebit(entry: ListedEntry & { bill: NonNullable<ListedEntry['bill']
     person: entry.details?.person ?? null,
     labels: entry.details?.labels ?? null,
     model: bill.model,
-    alias: null,
+    alias: entry.details?.alias ?? null,
     client_wire: bill.clientWire ?? null,
     model_wire: bill.modelWire ?? null,
     upstream: bill.upstream ?? null,

@@ -119,6 +119,19 @@ test('Y22 costs of an entry are shown only to admins, in each form of the ledger
   }
 })
 
+test('a request that only the ledger has names the chain of models that its client asked for', async () => {
+  const { ask, gateway, b } = await startApi()
+  const details = { alias: 'best', fellBackFrom: 'm-small', fellBackCause: 'capacity' } as const
+  gateway.store.postDebits([{ ...createDebitRow('req_of_chain', b.id), details }])
+  const { items } = (await ask('GET', '/requests?account=b')).body
+  assert.deepEqual(
+    items!.map(({ request_id, alias }) => [request_id, alias]),
+    [['req_of_chain', 'best']],
+  )
+  const explained = (await ask('GET', '/requests/req_of_chain/explain')).body
+  assert.equal(explained['alias'] as unknown, 'best')
+})
+
 test('Y22 the margin is the amount billed minus what providers charge; an entry without a cost has no margin', async () => {
   const { ask, gateway, b, viewer, keyB, books } = await startApi()
   const { token: finance } = await books.createOperator('fin', 'finance', gateway.nowMs() + 86_400_000)
