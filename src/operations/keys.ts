@@ -32,6 +32,11 @@ export const keyShape = field.named('Key', {
   metadata: field.metadataShape.nullable(),
   session: z.string().nullable().describe("the id of the session, if this is the key of a person's session"),
   origin: z.string().nullable().describe('the gateway that made the key, such as `litellm`; null: triwire'),
+  line: z
+    .string()
+    .describe(
+      'the id of the first key of its rotation, under which reports have the figures of all keys of the rotation',
+    ),
   created: field.when,
   expires: field.when.nullable(),
   revoked: field.when.nullable(),
@@ -82,6 +87,7 @@ export function tellKey(row: KeyRow, context: KeyView): z.output<typeof keyShape
     metadata: bounds.metadata ?? null,
     session: row.session ?? null,
     origin: row.origin ?? null,
+    line: row.scope,
     created: field.formatTime(createdMs)!,
     expires: field.formatTime(expiresMs),
     revoked: field.formatTime(revokedMs),

@@ -202,6 +202,14 @@ test('reports of a key are those of its whole rotation, whichever of its keys is
     const table = await ask('GET', `/usage/table?by=key&key=${key}`, { headers: { accept: 'text/csv' } })
     assert.deepEqual([total['requests'], table.text.trim().split('\r\n').at(-1)], [[3], 'total,0.00189,3,408'], key)
   }
+  // The console finds the figures of a listed key by its `line`.
+  const { series } = usageOf(await ask('GET', '/usage?bucket=all&by=key&measures=requests'))
+  const counts = new Map(series.map(({ of, requests }) => [of['key'], requests]))
+  const { items } = (await ask('GET', '/keys?account=tester')).body as unknown as {
+    items: { id: string; line: string }[]
+  }
+  const ours = [first, second, other].map(({ id }) => counts.get(items.find((one) => one.id === id)!.line))
+  assert.deepEqual(ours, [[3], [3], [1]])
 })
 
 test('people who have the same name are told apart on the command line', async () => {

@@ -92,7 +92,8 @@ export function KeyTable({ account, q, state, sort, showsAccount, empty }: Props
   const list = useList<Key>(withQuery('/keys', { account, q, state, sort, limit: rowsAtOnce }))
   const [spentOf, asksSpent] = useSpent(
     'key',
-    (list.items ?? []).map(({ id }) => id),
+    // The figures of a rotated key are under the id of the first key of its rotation.
+    [...new Set((list.items ?? []).map(({ line }) => line))],
   )
   const columns: Column<Key>[] = [
     {
@@ -114,11 +115,11 @@ export function KeyTable({ account, q, state, sort, showsAccount, empty }: Props
     {
       head: 'Spent',
       sorts: ['-spent'],
-      by: ({ id }) => spentOf(id)?.credits,
+      by: ({ line }) => spentOf(line)?.credits,
       unit: `${creditName()}, 30 d`,
       kind: 'number',
       wide: true,
-      cell: ({ id }) => <Credits value={spentOf(id)?.credits} />,
+      cell: ({ line }) => <Credits value={spentOf(line)?.credits} />,
     },
     {
       head: 'Limit',
