@@ -367,9 +367,11 @@ async function findLeaper(books: Books, hour: readonly number[]) {
     const known = weekAgo.get(one.of[1]!)
     return { of: one.of, spentNanos: costIn(one, 0), gain: costIn(one, 0) - (known ? costIn(known, 0) : 0n) }
   })
-  const [accountId = '', keyId = ''] = gains.toSorted((a, b) => (a.gain > b.gain ? -1 : 1))[0]?.of ?? []
-  const [key] = keyId === '' ? [] : await books.findKeys(keyId, accountId)
-  return key && { ...namedKey(key), spentNanos: gains.find(({ of }) => of[1] === keyId)!.spentNanos }
+  const [most] = gains.toSorted((a, b) => (a.gain > b.gain ? -1 : 1))
+  const ids = await books.listLines(most?.of[1] ? [most.of[1]] : [])
+  // A rotated key is named by its newest successor, because the first key of the line may be revoked.
+  const [key] = await books.pageKeys({ ids, limit: 1, sort: '-created' })
+  return key && { ...namedKey(key), spentNanos: most!.spentNanos }
 }
 
 function costIn({ sums }: Series, bucket: number): bigint {

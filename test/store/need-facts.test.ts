@@ -135,6 +135,19 @@ onEachStore((engine) => {
       'The hour from 2026-08-27 10:00 UTC cost 15.00 credits, the same hour last week 5.00; key nightly of acme spent 7.00 of it.',
     ])
   })
+
+  test('CON-P3 the key of a costly hour is the newest of its rotation', async () => {
+    const { store, accountId, keyId, turn, texts } = await open()
+    await store.credit(accountId, 900n * nanosPerCredit, 'invoice')
+    await store.postDebits([debit(accountId, keyId, 1)])
+    await turn(startMs + 7 * dayMs)
+    const { id: newest } = await store.rotateKey(keyId, 0)
+    await store.updateKey(newest, { label: 'ci-2' })
+    await store.postDebits([debit(accountId, newest, 5)])
+    assert.deepEqual(await texts(), [
+      'The hour from 2026-08-27 10:00 UTC cost 5.00 credits, the same hour last week 1.00; key ci-2 of acme spent 5.00 of it.',
+    ])
+  })
 })
 
 test('CON-P3 keys beyond what one check reads are found in turns, and forgotten when their page is read again', async () => {
