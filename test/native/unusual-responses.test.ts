@@ -296,3 +296,13 @@ test('Y5 a response of the same wire whose only items have no type fails', () =>
     assert.equal(JSON.parse(last.data).type, 'response.failed')
   }
 })
+
+test('Y1 Y5 arguments that are an object are a text in each event of a stream made from JSON', () => {
+  const body = { id: 'resp_x', object: 'response', status: 'completed', output: [call({ arguments: { a: 'é' } })] }
+  const head = { requestId: 'req_1', createdSeconds: 1, inputTokensEstimate: 11, model: modelOf('responses') }
+  const relay = wires.responses.native.openStream(head)
+  const begun = relay.pushWhole(Buffer.from(JSON.stringify(body)))
+  const told: Json[] = framesOf(Buffer.from(begun, 'latin1').toString()).map(({ data }) => JSON.parse(data))
+  const said = told.flatMap(({ delta, arguments: text, item }) => delta ?? text ?? (item?.arguments || []))
+  assert.deepEqual(said, [args, args, args])
+})

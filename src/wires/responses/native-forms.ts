@@ -2,7 +2,7 @@ import { encodeLatin1, type RawFrame } from '../../bytes/frame-cutter.ts'
 import { asObject } from '../../bytes/json.ts'
 import { ArgumentPieces } from '../../inference/raw-arguments.ts'
 import type { AnswerForms } from '../answers/native-stream.ts'
-import { objectsOf } from '../answers/read-answer.ts'
+import { argumentsText, objectsOf } from '../answers/read-answer.ts'
 import { isEnded, isUnread } from './native-json.ts'
 
 /**
@@ -43,9 +43,10 @@ export const responseForms: AnswerForms = {
       const place = { item_id: item['id'], output_index }
       tell('output_item.added', { output_index, item: { ...item, status: 'in_progress' } })
       const [call, input = ''] = callEvents[`${item['type']}`] ?? []
-      if (call && item[input]) {
-        tell(`${call}.delta`, { ...place, delta: item[input] })
-        tell(`${call}.done`, { ...place, name: item['name'], [input]: item[input] })
+      const words = argumentsText(item[input])
+      if (call && words) {
+        tell(`${call}.delta`, { ...place, delta: words })
+        tell(`${call}.done`, { ...place, name: item['name'], [input]: words })
       }
       for (const list of ['summary', 'content'])
         for (const [at, part] of objectsOf(item[list]).entries()) {
