@@ -195,27 +195,35 @@ type AnswerBits = { bits: number; count: number }
 
 /**
  * Judges models and upstream accounts by their last answers in this process (CON-8). A model is failing if at least
- * half of its last answers to clients failed. An account is judged by its own attempts. Cooldowns cannot replace this,
- * because a model's only account gets no cooldown for a failure that may be temporary.
+ * half of its last answers to clients failed. A model of a chain has failed too if the chain went on after it was
+ * tried. An account is judged by its own attempts. Cooldowns cannot replace this, because a model's only account gets
+ * no cooldown for a failure that may be temporary.
  */
 export class LastAnswers {
   /** The last answers of each model, by upstream account. The account `''` has the answers that clients got. */
   readonly #models = new Map<string, Map<string, AnswerBits>>()
 
-  readonly note = ({ walk, model, outcome = 'ok', tries = [] }: CallRecord): void => {
+  readonly note = ({ walk, model, outcome = 'ok', tries = [], hops = [] }: CallRecord): void => {
     if (walk !== 'infer' || model === undefined) return
-    const answers = this.#models.get(model) ?? new Map<string, AnswerBits>()
-    if (answers.size === 0) this.#models.set(model, answers)
     const hasFailed = isFailure[outcome]
-    if (hasFailed !== undefined) add(answers, '', hasFailed)
-    for (const [at, { upstream, account }] of tries.entries()) {
+    // If all models of a chain fail, the record names the first of them (ruling Y23).
+    const last = hops.at(-1)?.to ?? model
+    const failed = new Set<string>()
+    if (hasFailed && model !== last) failed.add(model)
+    for (const [at, { model: own = model, upstream, account }] of tries.entries()) {
       const after = tries[at + 1]
+      const isLeft = after !== undefined && (after.model ?? model) !== own
       // Tries in a row at the same account count as one answer.
-      if (after && after.upstream === upstream && after.account === account) continue
+      if (after && !isLeft && after.upstream === upstream && after.account === account) continue
+      // A prompt that is too long for a model of a chain is no failure of the model.
+      if (isLeft && hops.some(({ from, cause }) => from === own && cause === 'over_long')) continue
       // An attempt counts as failed if another attempt followed it.
-      const isBad = at < tries.length - 1 || hasFailed
-      if (isBad !== undefined) add(answers, keyOf(upstream, account), isBad)
+      const isBad = after !== undefined || hasFailed
+      if (isBad !== undefined) add(this.#answersOf(own), keyOf(upstream, account), isBad)
+      if (isBad && own !== last) failed.add(own)
     }
+    for (const id of failed) add(this.#answersOf(id), '', true)
+    if (hasFailed !== undefined) add(this.#answersOf(last), '', hasFailed)
   }
 
   isFailing(model: string): boolean {
@@ -224,6 +232,14 @@ export class LastAnswers {
 
   isServiceFailing(model: string, upstream: string, account: string | undefined): boolean {
     return judge(this.#models.get(model)?.get(keyOf(upstream, account)))
+  }
+
+  #answersOf(model: string): Map<string, AnswerBits> {
+    const known = this.#models.get(model)
+    if (known) return known
+    const answers = new Map<string, AnswerBits>()
+    this.#models.set(model, answers)
+    return answers
   }
 }
 

@@ -48,3 +48,32 @@ test('CON-8 Y26 a repetition at the same account does not count as its failure',
   for (let at = 0; at < 20; at++) last.note(record('ok', ['a', 'a']))
   assert.equal(last.isServiceFailing('m', 'up', 'a'), false)
 })
+
+test('CON-8 Y23 each model of a chain is judged by its own attempts, and has failed if the chain went on', () => {
+  const hop = { from: 'first', to: 'second', cause: 'unavailable' }
+  const judge = (more: object, upstreams: readonly [string, string], cause = hop.cause) => {
+    const last = new LastAnswers()
+    const tries = ['first', 'second'].map((model, at) => ({ model, upstream: upstreams[at], account: 'a' }))
+    const record = {
+      walk: 'infer',
+      model: 'second',
+      tries,
+      hops: [{ ...hop, cause }],
+      ...more,
+    } as unknown as CallRecord
+    for (let at = 0; at < 20; at++) last.note(record)
+    const services = ['first', 'second'].map((model) =>
+      ['up', 'other'].map((upstream) => last.isServiceFailing(model, upstream, 'a')),
+    )
+    return [last.isFailing('first'), last.isFailing('second'), services.flat()]
+  }
+  const ofFirst = [true, false, [true, false, false, false]]
+  assert.deepEqual(judge({ outcome: 'ok' }, ['up', 'other']), ofFirst)
+  assert.deepEqual(judge({ outcome: 'ok' }, ['up', 'up']), ofFirst, 'both are at one account')
+  // If all fail, the record names the first model.
+  const all = { outcome: 'upstream_error', model: 'first' }
+  assert.deepEqual(judge(all, ['up', 'up']), [true, true, [true, false, true, false]])
+  assert.deepEqual(judge({ ...all, tries: [] }, ['up', 'up']), [true, true, [false, false, false, false]])
+  const well = [false, false, [false, false, false, false]]
+  assert.deepEqual(judge({ outcome: 'ok' }, ['up', 'other'], 'over_long'), well, 'a long prompt is no failure')
+})

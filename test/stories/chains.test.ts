@@ -357,6 +357,26 @@ test('Y23 a conversation that moved stays with its new entry while the cache of 
   await gateway.close()
 })
 
+test('CON-8 Y23 a model of a chain that always fails is shown as failing, though the chain answers; a chain is, if none does', async () => {
+  const { gateway, upstreams, ask } = await startChains([{ id: 'coder', chain: ['m0', 'm1'], chain_return: '0ms' }])
+  upstreams[0]!.play(refusal(500))
+  upstreams[1]!.play(good(1))
+  const look = async () => {
+    const read = async (path: string) =>
+      ((await (await gateway.askAdmin(`/api/v1/${path}`)).json()) as { items: never[] }).items
+    const models: { id: string; failing: boolean }[] = await read('models')
+    const services: { model: string; failing: boolean }[] = await read('upstreams')
+    const names = [...models, ...services.map(({ model, failing }) => ({ id: `service ${model}`, failing }))]
+    return names.flatMap(({ id, failing }) => (failing ? [id] : []))
+  }
+  for (let at = 0; at < 5; at++) assert.equal((await ask()).status, 200)
+  assert.deepEqual(await look(), ['m0', 'service m0'])
+  upstreams[1]!.play(refusal(500))
+  for (let at = 0; at < 5; at++) assert.equal((await ask()).status, 502)
+  assert.deepEqual(await look(), ['m0', 'm1', 'coder', 'service m0', 'service m1'])
+  await gateway.close()
+})
+
 test('Y23 a ledger entry names the skipped entries and why, except those that failed later; none if the first one answers', async () => {
   const blind = testModel('blind', 'chat', { upstream: 'up1', profile: { images: false }, prices: pricesOf(1) })
   const chain = { id: 'coder', chain: ['m2', 'blind', 'm0'], when: ['budget', 'unavailable'] }
