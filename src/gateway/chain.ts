@@ -96,7 +96,10 @@ export class ChainWalk {
     const { fellBack } = this.#record
     const first = this.#chain.entries[0]!.entryId
     const stay = entryId === first || !fellBack ? undefined : { entryId, cause: fellBack.cause }
-    this.release?.(this.#nanos)
+    if (this.release) {
+      this.release(this.#nanos)
+      this.#record.holdNanos = this.#nanos
+    }
     this.#stays?.note(stay, this.#chain.returnMs ?? cacheLifeMs(profile))
   }
 }

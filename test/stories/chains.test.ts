@@ -318,11 +318,18 @@ test('Y23 the hold is that of the dearest entry until one begins to answer; then
   await gateway.untilKnown(key)
   const { bounds } = gateway.server.gateway.directory.findKnownKey(digestKey(key))!
   const heldByModel: bigint[] = []
-  upstreams[0]!.play(async (socket, request) => {
+  const told: string[] = []
+  const look = async () => {
     heldByModel.push(bounds!.heldNanos)
+    const { held } = (await (await gateway.askAdmin('/api/v1/accounts/tester')).json()) as { held: string }
+    const metrics = await (await gateway.askAdmin('/metrics')).text()
+    told.push(held, /^triwire_held_credits (.*)$/m.exec(metrics)![1]!)
+  }
+  upstreams[0]!.play(async (socket, request) => {
+    await look()
     await stream(frames.messages.slice(0, 4), { end: false })(socket, request)
     await until(() => bounds!.heldNanos < heldByModel[0]!)
-    heldByModel.push(bounds!.heldNanos)
+    await look()
     for (const frame of frames.messages.slice(4)) writeChunk(socket, frame)
     socket.write('0\r\n\r\n')
   })
@@ -330,6 +337,10 @@ test('Y23 the hold is that of the dearest entry until one begins to answer; then
   const response = await gateway.post(paths.messages, { ...asks.messages, model: 'coder', stream: true }, headers)
   await readAll(response)
   const [before, during] = heldByModel as [bigint, bigint]
+  assert.deepEqual(
+    told.map(Number),
+    [before, before, during, during].map((nanos) => Number(nanos) / 1e9),
+  )
   assert.ok(during > 0n && during * 99n < before && before < during * 101n, `${before} ${during}`)
   await until(() => bounds!.heldNanos === 0n)
   await gateway.close()
