@@ -84,6 +84,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   #relay: StreamRelay | undefined
   /** Text of a stream that has not been written yet. */
   #unseen = ''
+  #isVisible = false
   readonly #startedMs: number
   #lastWriteMs = 0
   /** When the client stopped taking what was written, by the monotonic clock; undefined if it keeps up. */
@@ -272,14 +273,25 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     else if (this.#state === 'held') {
       this.#unseen += text
       if (this.#unseen.length > unseenMax) this.#open(relay, '')
-    } else if (text !== '') this.#write(relay, text)
+    } else if (text !== '') {
+      // The head may have gone out before any visible text.
+      if (isVisible) this.#noteVisible()
+      this.#write(relay, text)
+    }
+  }
+
+  /** Notes that the client gets visible text, so the target works. */
+  #noteVisible(): void {
+    if (this.#isVisible) return
+    this.#isVisible = true
+    this.#attempts.succeeded()
   }
 
   /** Sends the status. From here on, a failure can only cut the stream. */
   #open(relay: StreamRelay, text: string): void {
     this.#move('open')
     this.#attempts.forget()
-    if (relay.hasShown) this.#attempts.succeeded()
+    if (relay.hasShown) this.#noteVisible()
     this.#parts.call.begin()
     const first = this.#unseen + text
     this.#unseen = ''

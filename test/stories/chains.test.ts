@@ -140,6 +140,30 @@ test('Y23 a first entry that answers is billed as itself, with the chain as its 
   await gateway.close()
 })
 
+test('Y23 the hold is lowered with the first text, even if the head was sent long before it', async () => {
+  const { gateway, upstreams } = await startChains([{ id: 'coder', chain: ['m0', 'm2'] }])
+  const { key } = gateway.store.createKey('tester', { budget: { nanos: 10_000_000_000n, per: undefined } })
+  await gateway.untilKnown(key)
+  const { bounds } = gateway.server.gateway.directory.findKnownKey(digestKey(key))!
+  let socket!: Parameters<Answer>[0]
+  upstreams[0]!.play(async (raw, request) => {
+    socket = raw
+    await stream(frames.messages.slice(0, 1), { end: false })(raw, request)
+  })
+  const headers = { authorization: `Bearer ${key}` }
+  const asked = gateway.post(paths.messages, { ...asks.messages, model: 'coder', stream: true }, headers)
+  await upstreams[0]!.untilHeard(1)
+  gateway.advance(10_000)
+  const response = await asked
+  const before = bounds!.heldNanos
+  for (const frame of frames.messages.slice(1, 4)) writeChunk(socket, frame)
+  await until(() => bounds!.heldNanos * 99n < before)
+  for (const frame of frames.messages.slice(4)) writeChunk(socket, frame)
+  socket.write('0\r\n\r\n')
+  assert.match((await readAll(response)).text, /message_stop/)
+  await gateway.close()
+})
+
 test('Y23 an entry whose name at the upstream is its id gets this name on the same wire, and not that of the chain', async () => {
   for (const [at, wire] of wires.entries()) {
     const named = (id: string, on: number) =>
