@@ -224,6 +224,7 @@ export class Attempts {
       if (!this.#enterNext(chain, cause)) {
         if (told === undefined) throw refusal!
         noteRefusedBy(this.#parts.record, told.of.model)
+        noteExchange(this.#parts.record, told.of.exchange)
         return told
       }
       if (this.#begin()) return undefined

@@ -271,6 +271,20 @@ test('Y23 if all entries fail, the log line has model, upstream and cause of the
   await gateway.close()
 })
 
+test('Y23 if all entries fail, the log line and the metrics have the losses of the entry whose error the client gets', async () => {
+  const { gateway, upstreams, ask } = await startChains([{ id: 'coder', chain: ['m1', 'm0'] }])
+  upstreams[0]!.play(refusal(500))
+  upstreams[1]!.play(refusal(500))
+  const { id } = await ask({ wire: 'chat', body: { seed: 7 } })
+  const { model, model_wire, losses } = await gateway.logOf(id)
+  assert.deepEqual([model, model_wire, losses], ['m1', 'chat', undefined])
+  const plain = await ask({ wire: 'chat', model: 'm0', body: { seed: 7 } })
+  assert.deepEqual((await gateway.logOf(plain.id))['losses'], ['seed'])
+  const metrics = await (await gateway.askAdmin('/metrics')).text()
+  assert.doesNotMatch(metrics, /^triwire_losses_total\{pair="chat-to-chat"/m)
+  await gateway.close()
+})
+
 test('Y23 the shortest wait is also sent if the error of the first entry is no 429', async () => {
   const { gateway, upstreams, ask } = await startChains([coder])
   upstreams[0]!.play(refusal(500))
