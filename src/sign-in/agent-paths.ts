@@ -148,7 +148,7 @@ function discover(base: string): object {
  * output. So the command prints a key, and not a token that is valid for an hour.
  */
 function setUpOpencode({ catalog }: Config, base: string): object {
-  const models = catalog.entries.map(({ id }) => [id, { name: id }])
+  const models = catalog.models.keys().map((id) => [id, { name: id }] as const)
   const provider = {
     npm: '@ai-sdk/openai-compatible',
     name: 'triwire',

@@ -8,7 +8,7 @@ import type { SideRequest } from '../../src/admin/side.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { createSignInLimits } from '../../src/sign-in/limits.ts'
 import { createOAuth } from '../../src/sign-in/oauth.ts'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
 import { raw } from '../support/raw.ts'
 import { booksOf, hourMs, tokensOf } from '../support/sessions.ts'
 import { until } from '../support/waiting.ts'
@@ -124,6 +124,25 @@ test('Y19 without sign_in its paths are unknown, and with it the discovery docum
   gateway.reload({ api_url: 'https://llm.example/base/' })
   const moved = (await (await fetch(gateway.url + paths[0])).json()) as Record<string, unknown>
   assert.equal(moved['token_endpoint'], 'https://llm.example/base/oauth/token')
+  gateway.reload({})
+})
+
+test('Y19 opencode gets every id of the list of models, also further names and chains', async () => {
+  const models = [
+    testModel('one', 'chat', { also: ['other'] }),
+    testModel('two', 'messages'),
+    { id: 'both', chain: ['one', 'two'] },
+  ]
+  gateway.reload({ catalog: { pinned: '2026-11-01', models } })
+  const { config } = (await (await fetch(`${gateway.url}/.well-known/opencode`)).json()) as {
+    config: { provider: { triwire: { models: object } } }
+  }
+  const { data } = (await (await fetch(`${gateway.url}/v1/models`)).json()) as { data: { id: string }[] }
+  assert.deepEqual(
+    Object.keys(config.provider.triwire.models),
+    data.map(({ id }) => id),
+  )
+  assert.equal(data.length, 4)
   gateway.reload({})
 })
 
