@@ -295,6 +295,22 @@ test('catalog import leaves chains as they are, whose names the price file may h
   assert.deepEqual([named.code, JSON.parse(named.stdout).left], [1, [{ id: 'new-1', why }]])
 })
 
+test('catalog import finds a model by its name at its first upstream', async () => {
+  const cwd = testFolder('cli')
+  const routes = '[{ name: anthropic, upstream_model: small-1 }, { name: far, upstream_model: tiny }]'
+  const routed = file.replace('upstream: anthropic\n      upstream_model: small-1', `upstream: ${routes}`)
+  assert.notEqual(routed, file)
+  writeFileSync(join(cwd, 'triwire.yaml'), routed)
+  // Another model has the id of ours.
+  writeFileSync(join(cwd, 'prices.json'), JSON.stringify({ ...priceFile, haiku: model('anthropic', 7e-6, 7e-6) }))
+  for (const ids of [[], ['small-1']]) {
+    const { json } = await run(['catalog', 'import', 'prices.json', ...ids, '--dry-run', '--json'], { cwd })
+    const { updated, added, changes } = json as unknown as Record<'updated' | 'added' | 'changes', string[]>
+    assert.deepEqual([updated.length, added], [1, []], ids.join())
+    assert.match(changes.join('\n'), /\+.*prices: \{ input: "1", output: "5", cache_write: "1\.25" \}/)
+  }
+})
+
 test('issue 46.10 an import keeps prices that the file lacks only if they stay right: steps get them, hours do not', async () => {
   const cwd = testFolder('cli')
   const path = join(cwd, 'triwire.yaml')

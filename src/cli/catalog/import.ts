@@ -31,8 +31,7 @@ export async function importPrices(
     for (const { entry, place } of known.filter(
       ({ entry }) => !('chain' in entry) && (options.upstream === undefined || upstreamOf(entry) === options.upstream),
     )) {
-      const name = String(entry['upstream_model'] ?? entry['id'])
-      takeUpdate(String(entry['id']), find(name, listed, upstreamOf(entry)), { entry, place }, plan)
+      takeUpdate(String(entry['id']), find(nameOf(entry), listed, upstreamOf(entry)), { entry, place }, plan)
     }
   }
   const { left, notes, ...change } = plan
@@ -60,7 +59,7 @@ function takeNamed(
   // A catalog entry whose id is the typed `provider/id` may be another provider's model. Such an entry is not meant.
   const isMeant = (found: ListedMatch) => exact.length === 0 || ('model' in found && exact.includes(found.model))
   const there = known.find(({ entry }) => {
-    const called = [entry['id'], entry['upstream_model']]
+    const called = [entry['id'], entry['upstream_model'], nameOf(entry)]
     return called.includes(bareId) || (called.includes(id) && isMeant(find(id, listed, upstreamOf(entry))))
   })
   const found = find(id, listed, there ? upstreamOf(there.entry) : options.upstream, exact)
@@ -201,6 +200,12 @@ function profileOf(preset: Preset, reasons: boolean, samples: boolean): string {
 
 /** Returns the name of the model's first upstream. */
 function upstreamOf({ upstream }: Record<string, unknown>): string | undefined {
-  const first = Array.isArray(upstream) ? upstream[0] : upstream
+  const [first] = [upstream].flat()
   return typeof first === 'string' ? first : (first as { name?: string } | undefined)?.name
+}
+
+/** Returns the name of the model at its first upstream. */
+function nameOf({ upstream, upstream_model: name, id }: Record<string, unknown>): string {
+  const [first] = [upstream].flat()
+  return String(asObject(first)?.['upstream_model'] ?? name ?? id)
 }
