@@ -203,7 +203,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
 
   function reload(next: Config): void {
     keyring.adopt(next.upstreams.values())
-    snapshots.replace(openSnapshot({ ...next, listen: address }, memory, keyring, watch))
+    snapshots.replace(openSnapshot(withFixed(next, snapshots.current.config), memory, keyring, watch))
     snapshots.current.pool.adopt(next.catalog.entries)
     if (next.tls) edge.renew(next.tls)
     admin.adopt(next)
@@ -226,6 +226,14 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     await telemetry.close()
     await snapshots.close()
   }
+}
+
+/** Returns the configuration that applies after a reload. Keys that need a restart keep their values (ruling X10). */
+function withFixed(next: Config, before: Config): Config {
+  const { listen, store, sealKey, reporting, adminUrl } = before
+  const tls = before.tls && (next.tls ?? before.tls)
+  const adminTls = before.adminTls && (next.adminTls ?? before.adminTls)
+  return { ...next, listen, store, sealKey, reporting, adminUrl, tls, adminTls }
 }
 
 type EdgeSides = { config: Config; listeners: RecordListener[]; side: Side; isDraining: () => boolean }

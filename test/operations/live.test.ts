@@ -297,6 +297,30 @@ test('issue 13: the state of the server, the holds of running requests, and the 
   assert.match(printed.stdout, /^store +sqlite$/m, printed.stderr)
 })
 
+test('X10 after a reload, the state of the server and settings for agents show what waits for a restart as it is in force', async () => {
+  const { ask, gateway } = await startApi({ config: { reporting: { time_zone: 'Asia/Tokyo' } } })
+  const read = async () => {
+    const {
+      reporting,
+      store,
+      public_url: publicUrl,
+    } = (await ask('GET', '/status')).body as unknown as {
+      reporting: { time_zone: string; week_starts: string }
+      store: string
+      public_url: string | null
+    }
+    const { base_url: url } = (await ask('GET', '/setup/openai-node')).body as unknown as { base_url: string }
+    return [reporting.time_zone, reporting.week_starts, store, publicUrl, url]
+  }
+  const before = await read()
+  assert.deepEqual(before, ['Asia/Tokyo', 'monday', 'sqlite', null, gateway.url])
+  gateway.reload({
+    ...{ listen: '127.0.0.1:1', reporting: { time_zone: 'Europe/Berlin', week_starts: 'sunday' } },
+    admin: { public_url: 'https://admin.example' },
+  })
+  assert.deepEqual(await read(), before)
+})
+
 test('issue 13: an upstream is disabled, tried again and enabled, with audit records; at the command line too', async () => {
   const { ask, gateway } = await startApi({ cools: true })
   const post = async (model = 'native-chat') => {
