@@ -193,7 +193,9 @@ export class Events {
     const before = this.#before
     this.#before = new Map()
     for (const row of rows) {
-      const key = JSON.stringify([row.model, row.upstream, row.account])
+      let key = JSON.stringify([row.model, row.upstream, row.account])
+      // A model may list an upstream twice, with another name of the model. Such rows keep their order.
+      while (this.#before.has(key)) key += '+'
       const state = `${row.state} ${row.cause} ${row.failing}`
       this.#before.set(key, state)
       if (before.size > 0 && before.get(key) !== state) this.tell({ event: 'upstream.state', data: row })

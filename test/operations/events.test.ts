@@ -237,3 +237,26 @@ test('issue 13: slow states of upstreams are queried one at a time, and no outda
   for await (const text of { [Symbol.asyncIterator]: () => reading }) texts.push(text)
   assert.equal(texts.filter((text) => text.includes('upstream.state')).length, 1)
 })
+
+test('issue 13: an upstream that a model lists twice, with two states, is reported only when a state changes', async () => {
+  let states = ['ready', 'cooling']
+  const { events, pass } = alone(async () =>
+    states.map((state) => ({ model: 'm', upstream: 'u', account: 'a', state, cause: null }) as UpstreamState),
+  )
+  const texts: string[] = []
+  const read = async () => {
+    for await (const text of events.watch(undefined)) texts.push(text)
+  }
+  const reading = read()
+  await turn()
+  const look = async () => {
+    pass(1_000)
+    await turn()
+  }
+  for (let at = 0; at < 3; at++) await look()
+  states = ['ready', 'ready']
+  for (let at = 0; at < 3; at++) await look()
+  events.close()
+  await reading
+  assert.equal(texts.filter((text) => text.includes('upstream.state')).length, 1)
+})
