@@ -198,10 +198,12 @@ export function signOutPerson(asked: string, nowMs: number): BookChange<PersonRo
     about: { persons: [asked] },
     decide(facts) {
       const person = findPerson(facts, asked)
+      const { id: personId } = person
       return {
-        writes: [{ kind: 'sign_out_person', personId: person.id, endedMs: nowMs }],
+        // The keys stay the person's. The second kind of write makes servers read the accounts of these keys again.
+        writes: [{ kind: 'sign_out_person', personId, endedMs: nowMs }, ...giveKeys(facts, personId, personId)],
         result: person,
-        trail: { operation: 'person.sign_out', object: person.id, after: { signed_out: true } },
+        trail: { operation: 'person.sign_out', object: personId, after: { signed_out: true } },
       }
     },
   }

@@ -93,6 +93,7 @@ test('Y20 a session that ends at one replica is refused by all within a second, 
     sign_out: ({ access }) => post(2, '/oauth/revoke', { token: access }),
     operator: ({ session }) => books.endSession({ id: session.id }, 'ended'),
     key: ({ session }) => books.revokeKey(session.keyId),
+    signed_out_person: ({ session }) => books.signOutPerson(session.personId),
     person: ({ session }) => books.erasePerson(session.personId),
     account: ({ session }) => books.updateAccount(session.accountId, { state: 'suspended' }),
   }

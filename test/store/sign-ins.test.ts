@@ -369,7 +369,7 @@ onEachStore((engine) => {
   })
 
   test('issue 47 a person is signed out of all sessions, own keys and browsers; others and ordinary keys stay', async () => {
-    const { store } = await open()
+    const { store, account } = await open()
     const [ada, bo] = [await signIn(store), await signIn(store, { subject: 'u-2' })]
     const { personId } = ada.session
     const plain = await store.createKey('one', { person: personId })
@@ -383,7 +383,9 @@ onEachStore((engine) => {
         browsers.map(async ({ session }) => (await store.findPrincipal(session.digest, 'cookie')) !== undefined),
       )
     assert.deepEqual(await shown(), [true, true, true])
+    const { revision } = await store.readChanges(0n)
     await store.signOutPerson(personId)
+    assert.deepEqual((await store.readChanges(revision)).accountIds, [account.id], 'servers read its keys again')
     assert.deepEqual(await shown(), [false, false, true])
     assert.deepEqual(
       [await refresh(store, ada.refresh), typeof (await refresh(store, bo.refresh))],
