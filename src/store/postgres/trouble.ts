@@ -1,3 +1,4 @@
+import { BookError } from '../../accounts/book-error.ts'
 import { StoreError, sayMoved } from '../files/store-error.ts'
 
 /** The SQLSTATE of a write to a store that was moved. The message contains the new place. */
@@ -107,6 +108,8 @@ const silences = /timeout expired|timeout exceeded|Query read timeout|Connection
  * @param shown the store's URL without its password
  */
 export function explainDatabase(error: unknown, shown: string): unknown {
+  // The message of a broken rule has names, which may contain words of `silences`.
+  if (error instanceof BookError) return error
   const refusal = refusalOf(error, shown)
   if (refusal) return refusal
   const { code = '', message } = innermost(error)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { BookError } from '../../../src/accounts/book-error.ts'
 import { StoreError } from '../../../src/store/files/store-error.ts'
 import type { Database } from '../../../src/store/postgres/database.ts'
 import { migrate } from '../../../src/store/postgres/migrate.ts'
@@ -61,6 +62,13 @@ test('a faulty URL is reported with its cure', () => {
     told({ code: '57014', message: 'canceling statement due to statement timeout' }),
     /a statement took too long: .* try again/,
   )
+})
+
+test('a rule that a change breaks is reported as such, whatever the names in it', () => {
+  for (const name of ['kessler', 'TLS team', 'certificates']) {
+    const error = new BookError('name_taken', name)
+    assert.equal(explainDatabase(error, 'postgres://h/x'), error)
+  }
 })
 
 test('X13 a password that is required and missing is reported with where to put it', () => {
