@@ -17,7 +17,9 @@ import type { ArchiveStore } from '../../src/store/archive/end.ts'
 import { fileColumns, readArchive } from '../../src/store/archive/file.ts'
 import { StoreError } from '../../src/store/files/store-error.ts'
 import { archivingVersion as postgresVersion } from '../../src/store/postgres/schema.ts'
-import { ask } from '../../src/store/sql/step.ts'
+import type { Statement } from '../../src/store/sql/dialect.ts'
+import { createListing } from '../../src/store/sql/listing.ts'
+import { ask, rowsOf } from '../../src/store/sql/step.ts'
 import { archivingVersion as sqliteVersion } from '../../src/store/sqlite/schema.ts'
 import { isNightly } from '../support/runs.ts'
 import { onEachStore, type TestStore } from './engines.ts'
@@ -289,6 +291,20 @@ onEachStore((engine) => {
     await awayIn(() => store.makeHead(februaryMs - 1), '2026-01')
     await awayIn(() => store.rezone('UTC'), '2026-01')
     assert.equal(await store.findEntry('req_never'), undefined)
+  })
+
+  test('issue 48 totals that are summed in slices name a month that was detached meanwhile', async () => {
+    const { store } = await open()
+    const { dialect, run } = store.archives
+    const sum = async () => {
+      const step = createListing(dialect, { readMax: 5, sumMax: 5 }).sumEntries({}, [])
+      let turn = step.next()
+      for (let n = 0; !turn.done; n++) {
+        if (n === 3) await detachMonth(store.archives, wishes('2026-01'))
+        turn = step.next(await run(rowsOf(turn.value as Statement)))
+      }
+    }
+    await awayIn(sum, '2026-01')
   })
 
   test('issue 48 R15 a budget for ever counts detached months, whether it was set before or after', async () => {
@@ -654,6 +670,26 @@ onEachStore((engine) => {
     await store.turn(Date.UTC(2026, 4, 20))
     for (const month of months) await detachMonth(store.archives, wishes(month))
     await assert.rejects(detachMonth(store.archives, wishes('2026-04')), { code: 'month_unfolded' })
+    assert.deepEqual(await store.verify(verifyOptions), [])
+  })
+
+  test('issue 48 C9 X12 entries that must be summed again are not removed, in an attached month or one that is being sealed', async () => {
+    const { store } = await open()
+    const { shown, dialect, fileOf, run, lock, idOf, tidy } = store.archives
+    const begin = () => store.rezone('Asia/Tokyo').then(store.archives.begin)
+    const rezoned = { shown, dialect, fileOf, run, lock, idOf, tidy, begin, close: async () => {} }
+    await assert.rejects(detachMonth(rezoned, wishes('2026-01')), { code: 'month_unfolded' })
+    assert.equal(await stateOf(store, '2026-01'), 'sealing')
+    await store.rezone(zone.timeZone)
+    await foldAll(store)
+    await detachMonth(store.archives, wishes('2026-01'))
+    await attachMonth(store.archives, wishes('2026-01'))
+    await store.rezone('UTC')
+    await assert.rejects(detachMonth(store.archives, wishes('2026-01')), { code: 'month_unfolded' })
+    assert.equal(await stateOf(store, '2026-01'), 'attached')
+    assert.deepEqual(await store.verify(verifyOptions), [])
+    await foldAll(store)
+    await detachMonth(store.archives, wishes('2026-01'))
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 

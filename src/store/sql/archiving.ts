@@ -1,4 +1,5 @@
 import { type Archive, type ArchivedEntry, isAway, type Seal, type SealedSums } from '../../accounts/archive.ts'
+import { BookError } from '../../accounts/book-error.ts'
 import { type Act, auditRow, type Trail } from '../../accounts/trail.ts'
 import { sumColumns } from '../../accounts/usage/rollup.ts'
 import { readArchives, readSeal } from './archives.ts'
@@ -309,6 +310,7 @@ function rowOf(archive: Archive) {
  * @param lock a statement that is run first. It is set if several servers may write audit records
  * @param held the archive as this command wrote it. Pass it if another command could have changed the archive since
  * @returns false if another command has changed the archive, or if rows of the month are not yet written
+ * @throws BookError `month_unfolded` before entries are removed that the figures for reports do not include
  */
 export function* moveArchive(
   dialect: Dialect,
@@ -328,6 +330,7 @@ export function* moveArchive(
       (now.state === 'sealing' && !(yield* isNoted()))
     )
       return false
+    if (archive.state === 'removing') yield* refuseUnfolded(dialect, archive.month)
     yield* runAll([update(dialect, 'archives', rowOf(archive), { month: archive.month })])
     if (record) {
       const row = auditRow(record.act, record.trail)
@@ -345,6 +348,20 @@ export function* moveArchive(
     )
     return Number(row!['entries']) === archive.entries && Number(row!['accounts']) === archive.accounts
   }
+}
+
+/**
+ * Refuses a sealed month whose entries are not all in the figures for reports. If the zone or times were changed since
+ * the month was planned or attached, all entries are summed again. @throws BookError
+ */
+function* refuseUnfolded(dialect: Dialect, month: string): StoreStep<void> {
+  const { schema } = dialect
+  const row = yield* askOne(
+    dialect,
+    (put) => `SELECT s.account_id FROM ${schema}.seals s LEFT JOIN ${schema}.sums_marks m ON m.account_id = s.account_id
+      WHERE s.month = ${put(month)} AND s.to_seq > coalesce(m.seq, 0) ORDER BY s.account_id LIMIT 1`,
+  )
+  if (row) throw new BookError('month_unfolded', row['account_id'] as string)
 }
 
 /** Reads one page of the seals of a month. A month has one seal (a row of sums) for each account. */

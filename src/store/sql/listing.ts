@@ -88,6 +88,8 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
       totals.push(rows.map((row) => readTotal(row, by)))
       return true
     })
+    // Each slice is read by itself, so a month may have been detached meanwhile.
+    yield* refuseAway(dialect, filter.sinceMs, filter.untilMs)
     return totals.length === 1 ? totals[0]! : addTotals(totals.flat(), by)
   }
 
