@@ -184,12 +184,11 @@ async function readKnown({ query }: Pick<Database, 'query'>, ids: readonly strin
 /** Returns the accounts whose chains another session has locked now. The call waits for no lock, and needs no disk. */
 export async function findLocked({ query }: Transaction, accountIds: readonly string[]): Promise<Set<string>> {
   const rows = await query(
-    'SELECT account_id FROM triwire.balances WHERE account_id = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED',
+    `WITH free AS (SELECT account_id FROM triwire.balances WHERE account_id = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED)
+     SELECT account_id FROM triwire.balances WHERE account_id = ANY ($1) EXCEPT SELECT account_id FROM free`,
     [accountIds.filter(isText)],
   )
-  const locked = new Set(accountIds)
-  for (const { account_id } of rows) locked.delete(account_id as string)
-  return locked
+  return new Set(rows.map(({ account_id }) => account_id as string))
 }
 
 /** Reads the balances of the accounts that exist, in nano-credits. */

@@ -109,6 +109,12 @@ export class PostingDesk implements Desk {
     this.#suspect()
   }
 
+  /** Notes debits and reversals that were posted outside the lanes. They too are looked for after a lost connection. */
+  readonly remember = (debits: readonly Debit[], returned: readonly string[]): void => {
+    this.#posted.keep(debits, this.#mustLookAgain)
+    this.#gifts.keep(returned, this.#mustLookAgain)
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     await Promise.all(this.#lanes.map(({ ended }) => ended))
@@ -133,7 +139,7 @@ export class PostingDesk implements Desk {
       },
       onPosted: (rows, accountIds) => {
         this.#slow.acquit(accountIds)
-        this.#posted.keep(rows, this.#mustLookAgain)
+        this.remember(rows, [])
       },
       onBegun: () => this.#options.say('log', formThreeBegun),
       onFree: () => this.#schedule(),
@@ -261,7 +267,7 @@ export class PostingDesk implements Desk {
       let missing = 0
       for (let at = 0; at < rows.length; at += lookMax) missing += await this.#postMissing(rows.slice(at, at + lookMax))
       const gifts = this.#gifts.list()
-      if (gifts.length > 0) await giveBack(this.#aside, gifts, this.#options.windows)
+      if (gifts.length > 0) this.remember([], (await giveBack(this.#aside, gifts, this.#options.windows)).returned)
       const level = missing > 0 ? 'error' : 'info'
       if (rows.length > 0)
         this.#options.say('log', { level, event: 'ledger_looked_again', fields: { looked: rows.length, missing } })
@@ -276,10 +282,11 @@ export class PostingDesk implements Desk {
 
   async #postMissing(rows: readonly Debit[]): Promise<number> {
     const missing = await findMissing(this.#aside, rows)
-    if (missing.size > 0)
-      await postDebits(this.#aside, [...missing], this.#options.windows, {
-        onBegun: () => this.#options.say('log', formThreeBegun),
-      })
+    if (missing.size === 0) return 0
+    await postDebits(this.#aside, [...missing], this.#options.windows, {
+      onBegun: () => this.#options.say('log', formThreeBegun),
+    })
+    this.remember([...missing], [])
     return missing.size
   }
 
@@ -312,7 +319,7 @@ export class PostingDesk implements Desk {
       try {
         await this.#endAbandoned()
         const given = await giveBack(this.#aside, requestIds, this.#options.windows)
-        this.#gifts.keep(given.returned, this.#mustLookAgain)
+        this.remember([], given.returned)
         return given
       } catch (error) {
         this.#suspect()

@@ -72,6 +72,7 @@ export class PostedLately<Value> {
   }
 
   list(): Value[] {
-    return this.#kept.flatMap(({ values }) => values)
+    // Values that were posted again are kept twice.
+    return [...new Set(this.#kept.flatMap(({ values }) => values))]
   }
 }

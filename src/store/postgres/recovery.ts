@@ -9,6 +9,16 @@ import type { Database } from './database.ts'
 import { findLocked, giveBack, postDebits } from './post.ts'
 import type { SpendWindows } from './spend-windows.ts'
 
+type RecoveryOptions = {
+  /** The folder of this server's spool and lock. */
+  stateDir: string
+  spoolsDir: string
+  say: Say
+  windows?: SpendWindows
+  /** Called with the debits of a spool that the ledger now has, and with the requests whose debits were reversed. */
+  remember?: (debits: readonly Debit[], returned: readonly string[]) => void
+}
+
 /** The base path of a server's lock, spool and process record in its folder. */
 export function placeOf(stateDir: string): string {
   return join(stateDir, 'replica')
@@ -26,39 +36,39 @@ const rowsMax = 500
  * - Debits of locked accounts stay in their spool for the next start. They are also reported as `held`, and this server
  *   posts them as soon as it can (ruling Y16).
  */
-export async function recoverSpools(
-  database: Database,
-  { stateDir, spoolsDir, say, windows }: { stateDir: string; spoolsDir: string; say: Say; windows?: SpendWindows },
-): Promise<void> {
+export async function recoverSpools(database: Database, options: RecoveryOptions): Promise<void> {
+  const { stateDir, spoolsDir } = options
   const own = placeOf(stateDir)
-  await recover(database, own, say, windows)
+  await recover(database, own, options)
   const below = readdirSync(spoolsDir, { withFileTypes: true }).filter((one) => one.isDirectory())
   for (const folder of [spoolsDir, ...below.map(({ name }) => join(spoolsDir, name))]) {
     const place = placeOf(folder)
     if (place === own || !existsSync(spoolPath(place))) continue
     // If a running server has locked the folder, that server posts the spool itself.
     const unlock = tryLockStore(place)
-    if (unlock) await recover(database, place, say, windows).finally(unlock)
+    if (unlock) await recover(database, place, options).finally(unlock)
   }
 }
 
-async function recover(database: Database, place: string, say: Say, windows?: SpendWindows): Promise<void> {
+async function recover(database: Database, place: string, options: RecoveryOptions): Promise<void> {
+  const { say, windows, remember = () => {} } = options
   const path = spoolPath(place)
   const spooled = readSpool(path)
   const { debits, returns, unreadable } = spooled
   if (!debits.length && !returns.length && !unreadable) return
-  const [postings, held]: [Posting[], Debit[]] = [[], []]
+  const [postings, held, booked]: [Posting[], Debit[], Debit[]] = [[], [], []]
+  const listener = { onBooked: (debit: Debit) => void booked.push(debit), onBegun: () => say('log', formThreeBegun) }
   for (let at = 0; at < debits.length; at += rowsMax) {
     const some = debits.slice(at, at + rowsMax)
     const locked = await findLocked(database, [...new Set(some.map(({ accountId }) => accountId))])
     held.push(...some.filter(({ accountId }) => locked.has(accountId)))
     const free = some.filter(({ accountId }) => !locked.has(accountId))
-    postings.push(
-      ...(await postDebits(database, free, windows, { onBegun: () => say('log', formThreeBegun) })).postings,
-    )
+    postings.push(...(await postDebits(database, free, windows, listener)).postings)
   }
-  const returned = returns.length ? (await giveBack(database, returns, windows)).returned.length : 0
-  const recovery = concludeSpool(path, spooled, postings, returned, held.length > 0)
+  const returned = returns.length ? (await giveBack(database, returns, windows)).returned : []
+  // The spool is removed now. If a standby takes over that lacks these debits, only this process still has them.
+  remember(booked, returned)
+  const recovery = concludeSpool(path, spooled, postings, returned.length, held.length > 0)
   const fields = { ...recovery, ...(held.length > 0 && { held: held.length }), spool: path }
   if (held.length > 0) say('held', held)
   say('log', { level: recovery.aside ? 'error' : 'info', event: 'crash_recovery', fields })

@@ -108,7 +108,7 @@ async function recoverOnce(): Promise<void> {
   const settings = { lock_timeout: `${patienceMs}` }
   const database = openDatabase({ url, max: 1, patienceMs, statementMs: schemaMs, purpose: 'recovery', settings })
   try {
-    await recoverSpools(database, { stateDir, spoolsDir, say, windows })
+    await recoverSpools(database, { stateDir, spoolsDir, say, windows, remember: posting.remember })
     isRecovered = true
   } finally {
     void database.close()
