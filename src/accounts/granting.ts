@@ -66,11 +66,12 @@ export function createGranting({ books, directory, nowMs, calendar, log }: Grant
 
   /** Makes one attempt to post the grant. If it fails, the request continues with the existing credit. */
   async function postOnce(account: Account): Promise<void> {
-    const isOfMonth = month.text
+    const [isOfMonth, before] = [month.text, account.grantMonth]
     try {
       const posted = await (await books()).grant(account.id)
       await directory.readAgain?.()
-      if (posted) account.grantMonth = isOfMonth
+      // The store dates the grant. By its clock, the grant may be of another month than by the clock of this server.
+      if (posted && account.grantMonth === before) account.grantMonth = isOfMonth
       triedMs.delete(account.id)
       if (!posted && isDue(account)) triedMs.set(account.id, nowMs())
     } catch (error) {
