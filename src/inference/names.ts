@@ -1,8 +1,5 @@
 import { sha256Hex } from '../ids.ts'
-import type { InferenceRequest } from './request.ts'
-
-/** A tool as the client knows it. */
-export type ToolName = { name: string; namespace?: string }
+import type { InferenceRequest, ToolName } from './request.ts'
 
 export type Names = {
   /** Returns the upstream's name for a tool. The tool may be declared, or it may occur only in the history. */

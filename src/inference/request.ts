@@ -118,12 +118,15 @@ export type Tool = {
   namespace?: string
 }
 
+/** A tool as the client knows it. */
+export type ToolName = Pick<Tool, 'name' | 'namespace'>
+
 export type ToolChoice = {
   mode: 'default' | 'auto' | 'none' | 'required' | 'named'
   /** The tool in mode `named`. */
-  tool?: Pick<Tool, 'name' | 'namespace'>
+  tool?: ToolName
   /** The only tools that may be called, from `allowed_tools` (R-CHOICE). */
-  only?: Pick<Tool, 'name' | 'namespace'>[]
+  only?: ToolName[]
   /** Whether the model may call several tools at once. Undefined if the client did not set this. */
   parallel?: boolean
 }

@@ -1,5 +1,4 @@
-import type { ToolName } from '../../inference/names.ts'
-import type { OutputFormat, Tool, ToolChoice } from '../../inference/request.ts'
+import type { OutputFormat, Tool, ToolChoice, ToolName } from '../../inference/request.ts'
 import {
   type Body,
   isAbsent,

@@ -3,7 +3,7 @@ import type { Model } from '../../catalog/model.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { closeSchema } from '../../inference/closed-schema.ts'
 import { renameCallIds } from '../../inference/ids.ts'
-import { assignNames, keyOf, type Names, type ToolName } from '../../inference/names.ts'
+import { assignNames, keyOf, type Names } from '../../inference/names.ts'
 import { normalise } from '../../inference/normalise.ts'
 import type {
   InferenceRequest,
@@ -13,6 +13,7 @@ import type {
   TextPart,
   Tool,
   ToolChoice,
+  ToolName,
   Turn,
 } from '../../inference/request.ts'
 import type { EncodedRequest } from '../wire.ts'
