@@ -235,11 +235,7 @@ export class LastAnswers {
   }
 
   #answersOf(model: string): Map<string, AnswerBits> {
-    const known = this.#models.get(model)
-    if (known) return known
-    const answers = new Map<string, AnswerBits>()
-    this.#models.set(model, answers)
-    return answers
+    return this.#models.getOrInsertComputed(model, () => new Map())
   }
 }
 
