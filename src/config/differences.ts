@@ -34,6 +34,17 @@ export function needsRestart(before: Config, next: Config): string[] {
   return Object.entries(isOther).flatMap(([key, is]) => (is ? [key] : []))
 }
 
+/**
+ * Returns the configuration that applies after a reload. Of the keys that need a restart (`needsRestart`), those that
+ * are read while the server runs keep their values (ruling X10).
+ */
+export function keepFixed(next: Config, before: Config): Config {
+  const { listen, store, sealKey, reporting, adminUrl } = before
+  const tls = before.tls && (next.tls ?? before.tls)
+  const adminTls = before.adminTls && (next.adminTls ?? before.adminTls)
+  return { ...next, listen, store, sealKey, reporting, adminUrl, tls, adminTls }
+}
+
 function spellWebhooks({ webhooks }: Config): string {
   return webhooks
     .map(({ url, secret, events, belowNanos }) => [url.reveal(), secret.reveal(), ...events, belowNanos].join(' '))

@@ -7,6 +7,7 @@ import type { ServerStore } from '../accounts/server-store.ts'
 import { createTokens } from '../accounts/sign-in/tokens.ts'
 import { createSide } from '../admin/side.ts'
 import type { Address, Config } from '../config/config.ts'
+import { keepFixed } from '../config/differences.ts'
 import { ChainStays } from '../gateway/chain-stays.ts'
 import { Bodies, createCounting, Flow, Readers } from '../gateway/fairness/places.ts'
 import { createTurns } from '../gateway/fairness/turns.ts'
@@ -203,7 +204,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
 
   function reload(next: Config): void {
     keyring.adopt(next.upstreams.values())
-    snapshots.replace(openSnapshot(withFixed(next, snapshots.current.config), memory, keyring, watch))
+    snapshots.replace(openSnapshot(keepFixed(next, snapshots.current.config), memory, keyring, watch))
     snapshots.current.pool.adopt(next.catalog.entries)
     if (next.tls) edge.renew(next.tls)
     admin.adopt(next)
@@ -226,14 +227,6 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     await telemetry.close()
     await snapshots.close()
   }
-}
-
-/** Returns the configuration that applies after a reload. Keys that need a restart keep their values (ruling X10). */
-function withFixed(next: Config, before: Config): Config {
-  const { listen, store, sealKey, reporting, adminUrl } = before
-  const tls = before.tls && (next.tls ?? before.tls)
-  const adminTls = before.adminTls && (next.adminTls ?? before.adminTls)
-  return { ...next, listen, store, sealKey, reporting, adminUrl, tls, adminTls }
 }
 
 type EdgeSides = { config: Config; listeners: RecordListener[]; side: Side; isDraining: () => boolean }
