@@ -58,7 +58,7 @@ export class BegunCalls {
       const { index = 0, delta } = asObject(choice) ?? {}
       const calls = asObject(delta)?.['tool_calls']
       if (!Array.isArray(calls)) continue
-      const fresh = new Map<number, BegunCall>()
+      const fresh = calls.length > 1 ? new Map<number, BegunCall>() : undefined
       for (const [at, one] of calls.entries()) {
         const call = asObject(one)
         if (call === undefined) continue
@@ -87,25 +87,25 @@ export class BegunCalls {
 
   /**
    * The number of a call, counted from 0. Some servers begin at -1 or 1, leave gaps, or send 0 for each call.
-   * @param fresh the calls that begin in the same chunk, by their numbers
+   * @param fresh the calls that begin in the same chunk, by their numbers; undefined if the chunk has only one call
    */
   #numberOf(
     choice: unknown,
     told: number,
     id: string | undefined,
     call: JsonObject,
-    fresh: Map<number, BegunCall>,
+    fresh: Map<number, BegunCall> | undefined,
   ): number {
     const key = keyOf(choice, told)
     const known = this.#byNumber.get(key)
-    const begun = known === undefined ? undefined : (fresh.get(known) ?? this.#calls.get(keyOf(choice, known)))
+    const begun = known === undefined ? undefined : (fresh?.get(known) ?? this.#calls.get(keyOf(choice, known)))
     if (known !== undefined && !(begun && isAnother(begun, id, call))) return known
     if (this.#byNumber.size >= callsMax) return told
     // Chunks of the earlier call may have been learned, but they must not serve as a pattern for this call.
     if (begun) begun.isWatched = true
     const number = this.#counts.get(choice) ?? 0
     this.#byNumber.set(key, number)
-    fresh.set(number, begunBy(call))
+    fresh?.set(number, begunBy(call))
     return number
   }
 
