@@ -368,10 +368,11 @@ async function findLeaper(books: Books, hour: readonly number[]) {
     return { of: one.of, spentNanos: costIn(one, 0), gain: costIn(one, 0) - (known ? costIn(known, 0) : 0n) }
   })
   const [most] = gains.toSorted((a, b) => (a.gain > b.gain ? -1 : 1))
-  const ids = await books.listLines(most?.of[1] ? [most.of[1]] : [])
+  if (!most?.of[1]) return undefined
+  const ids = await books.listLines([most.of[1]])
   // A rotated key is named by its newest successor, because the first key of the line may be revoked.
   const [key] = await books.pageKeys({ ids, limit: 1, sort: '-created' })
-  return key && { ...namedKey(key), spentNanos: most!.spentNanos }
+  return key && { ...namedKey(key), spentNanos: most.spentNanos }
 }
 
 function costIn({ sums }: Series, bucket: number): bigint {
