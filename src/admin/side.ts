@@ -67,6 +67,8 @@ export function createSide(routes: readonly SideRoute[], listeners: readonly Rec
   }
 }
 
+const retrySoon = { headers: { 'retry-after': '2' } }
+
 /**
  * Limits how many requests of an API run at once. Under overload, all requests of this API are refused, because
  * requests to models come first. A request does not count while its body is missing, so that slow clients do not use up
@@ -78,7 +80,7 @@ export function giveWay(answer: AdminHandler, atOnceMax: number, isShedding: () 
     const { id } = request
     const enter = () => {
       if (running.size < atOnceMax && !isShedding()) running.add(id)
-      else throw new ProblemError('rate_limited', 'The gateway has much to do: ask again soon.', { headers })
+      else throw new ProblemError('rate_limited', 'The gateway has much to do: ask again soon.', retrySoon)
     }
     const readBody: AdminRequest['readBody'] = async (...limits) => {
       running.delete(id)
@@ -97,5 +99,3 @@ export function giveWay(answer: AdminHandler, atOnceMax: number, isShedding: () 
     }
   }
 }
-
-const headers = { 'retry-after': '2' }
