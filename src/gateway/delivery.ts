@@ -84,6 +84,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   #relay: StreamRelay | undefined
   /** Text of a stream that has not been written yet. */
   #unseen = ''
+  /** Whether the client got visible text, which was noted as a success of the target. */
   #isVisible = false
   readonly #startedMs: number
   #lastWriteMs = 0

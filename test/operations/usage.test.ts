@@ -212,7 +212,7 @@ test('reports of a key are those of its whole rotation, whichever of its keys is
   assert.deepEqual(ours, [[3], [3], [1]])
 })
 
-test('people who have the same name are told apart on the command line', async () => {
+test('the command line shows the ids of people who have the same name', async () => {
   const { gateway, books } = await startApi()
   const { id: account } = await books.findAccount('tester')
   const people = await Promise.all(['Ann', 'Ann', 'Eva'].map((name) => books.createPerson({ name })))
