@@ -46,7 +46,7 @@ export type ConfigOptions = {
   store?: string
   /** If set, the files that the configuration names are not read, because the user may have no access to them. */
   isWithoutFiles?: boolean
-  /** If set, secrets of upstreams may refer to unset variables, because no upstream is contacted. */
+  /** If set, secrets may refer to unset variables, because neither an upstream nor a receiver is contacted. */
   isWithoutKeys?: boolean
   /** If set, the store is not opened, so its URL may refer to unset variables, for example for its password. */
   isWithoutStore?: boolean
@@ -230,6 +230,8 @@ const keyPlaces: readonly SecretPlace[] = [
   [/^(?:upstreams\..+|sign_in)\.proxy$/, 'http://unset.invalid'],
   [/^sign_in\.client_secret(?:_file)?$/, 'unset'],
   [/^seal_key$/, Buffer.from('a stand-in for an unset seal_key').toString('base64')],
+  [/^webhooks\[\d+\]\.url$/, 'https://unset.invalid'],
+  [/^webhooks\[\d+\]\.secret$|^metrics\.token$/, 'a-stand-in-for-an-unset-secret'],
 ]
 
 const storePlaces: readonly SecretPlace[] = [[/^(?:store|state_dir)$/, 'unset']]

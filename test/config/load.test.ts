@@ -647,7 +647,11 @@ test('X4 if no upstream is asked, only secrets may refer to variables that are n
       'base_url: http://127.0.0.1:9001/v1/',
       'base_url: http://127.0.0.1:9001/v1/\n    headers: { x-a: "${NO_A}" }',
     )
-    .concat('seal_key: "${NO_SEAL}"\n')
+    .concat(
+      'seal_key: "${NO_SEAL}"\n',
+      'metrics: { token: "${NO_TOKEN}" }\n',
+      'webhooks: [{ url: "${NO_HOOK}", secret: "${NO_SECRET}" }, { url: "https://hooks.example/${NO_PATH}", secret: "${NO_SECRET}" }]\n',
+    )
   writeFileSync(join(folder, 'a.yaml'), secrets)
   const config = loadConfig({ config: 'a.yaml', isWithoutKeys: true }, {}, folder)
   assert.strictEqual(config.catalog.entries.length, 2)
@@ -657,7 +661,7 @@ test('X4 if no upstream is asked, only secrets may refer to variables that are n
     (error: ConfigError) =>
       error.problems.length === 1 && /NO_OWNER, which is not set/.test(error.problems[0]!.message),
   )
-  assert.strictEqual(problemsOf(secrets, {}).length, 3)
+  assert.strictEqual(problemsOf(secrets, {}).length, 8)
   writeFileSync(join(folder, 'a.yaml'), secrets.replace(/^store:.*$/m, '').concat('store: "${NO_STORE}"\n'))
   assert.throws(() => loadConfig({ config: 'a.yaml', isWithoutKeys: true }, {}, folder), /NO_STORE, which is not set/)
   assert.ok(loadConfig({ config: 'a.yaml', isWithoutKeys: true, isWithoutStore: true }, {}, folder))
