@@ -51,6 +51,11 @@ export const logEvents: Readonly<Record<string, Readonly<Record<string, Row>>>> 
         'Requests to the `upstream` go through this `proxy`. `source` is the setting or variable that names the proxy.',
       cure: 'Nothing.',
     },
+    webhook_proxy: {
+      cause:
+        'Messages to the `webhook` go through this `proxy`. `source` is the setting or variable that names the proxy.',
+      cure: 'Nothing.',
+    },
     upstream_unasked: {
       cause:
         'The `upstream` sent an answer without a request. Another request may have received this answer. `place` shows where the bytes were. `before` counts further cases since the last line, because triwire logs one line a minute.',

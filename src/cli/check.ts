@@ -25,16 +25,15 @@ export function addCheckCommand(program: Command): void {
       if (options.everyModel && !options.online) command.error('error: --every-model is for --online')
       const config = await load(options)
       const asked = options.online ? await askAll(config, options) : undefined
-      const { showProxy } = await import('../config/egress.ts')
+      const { listProxied } = await import('../config/egress.ts')
       const { catalog, upstreams, store } = config
       const ofAccounts = await warnOfAccounts(config).catch(() => undefined)
       const warnings = [...config.warnings, ...(ofAccounts ?? [])]
-      const proxies = [...upstreams.values()].flatMap(({ name, proxy }) =>
-        proxy ? [{ upstream: name, proxy: showProxy(proxy), source: proxy.source }] : [],
-      )
+      const proxied = listProxied(config)
+      const proxies = proxied.map(({ name, ...proxy }) => ({ ...name, ...proxy }))
       if (!options.json) {
-        for (const { upstream, proxy, source } of proxies)
-          console.error(`note: ${upstream} is asked through the proxy ${proxy} (${source})`)
+        for (const { name, proxy, source } of proxied)
+          console.error(`note: ${Object.values(name)[0]} is asked through the proxy ${proxy} (${source})`)
         const { formatWarning } = await import('../config/warnings.ts')
         if (config.isBuiltIn && config.file)
           console.error(

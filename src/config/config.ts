@@ -3,7 +3,7 @@ import type { DeclaredLabels } from '../accounts/labels.ts'
 import type { CreditWords } from '../accounts/statement.ts'
 import type { WebhookEvent } from '../accounts/warnings.ts'
 import type { Catalog } from '../catalog/model.ts'
-import type { EgressProxy } from './egress.ts'
+import type { EgressRoute } from './egress.ts'
 import type { Endpoints } from './endpoints.ts'
 import type { ConfigProblem } from './problem.ts'
 import type { ConfigFile, SettingsInCode } from './schema.ts'
@@ -11,7 +11,6 @@ import type { SignInSettings } from './sign-in.ts'
 import type { StorePlace } from './store-place.ts'
 import type { Address, Secret } from './values.ts'
 
-export type { EgressProxy } from './egress.ts'
 export type { SignInSettings } from './sign-in.ts'
 export type { StorePlace } from './store-place.ts'
 export { type Address, Secret } from './values.ts'
@@ -70,7 +69,7 @@ export type AzureAccount = {
   scope: string
 }
 
-export type Upstream = {
+export type Upstream = EgressRoute & {
   name: string
   /** The URL without a final slash. */
   baseUrl: string
@@ -78,10 +77,6 @@ export type Upstream = {
   endpoints: Endpoints
   /** The header for the key, in lower case. Undefined: the header of the wire. */
   keyHeader: string | undefined
-  /** The proxy for connections to the upstream; undefined if connections use no proxy. */
-  proxy: EgressProxy | undefined
-  /** Certificates in PEM that are trusted instead of the system's. */
-  ca: string | undefined
   accounts: readonly UpstreamAccount[]
   /** The spelling of the version and beta headers of the messages wire (ruling N3). */
   messagesHeaders: 'anthropic' | 'msgwire'
@@ -200,7 +195,7 @@ export type Config = {
   warnings: readonly ConfigProblem[]
 }
 
-export type Webhook = {
+export type Webhook = EgressRoute & {
   /** The whole URL. It is secret, because its path or query may contain a secret of the receiver. */
   url: Secret
   /** The URL in a form that may be shown: without query and fragment, and with long parts of the path shortened. */

@@ -47,7 +47,9 @@ export function keepFixed(next: Config, before: Config): Config {
 
 function spellWebhooks({ webhooks }: Config): string {
   return webhooks
-    .map(({ url, secret, events, belowNanos }) => [url.reveal(), secret.reveal(), ...events, belowNanos].join(' '))
+    .map(({ url, secret, events, belowNanos, proxy, ca }) =>
+      [url.reveal(), secret.reveal(), ...events, belowNanos, proxy?.url.reveal(), ca].join(' '),
+    )
     .join('\n')
 }
 

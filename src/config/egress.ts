@@ -9,6 +9,14 @@ export type EgressProxy = {
   source: string
 }
 
+/** How a server is reached. */
+export type EgressRoute = {
+  /** The proxy for connections to the server; undefined if connections use no proxy. */
+  proxy: EgressProxy | undefined
+  /** Certificates in PEM that are trusted instead of the system's. */
+  ca: string | undefined
+}
+
 /** A proxy as the operator wrote it, and the key or the variable that names it. */
 type ProxySetting = { value: string; source: string }
 
@@ -76,8 +84,24 @@ export function parseProxy(value: string): string {
   return value.includes('://') ? value : `http://${value}`
 }
 
+type EgressServers = {
+  upstreams: ReadonlyMap<string, EgressRoute>
+  webhooks: readonly (EgressRoute & { shown: string })[]
+}
+
+/** Lists the servers that are reached through a proxy, with the proxy as people may see it and what names it. */
+export function listProxied({ upstreams, webhooks }: EgressServers) {
+  const servers = [
+    ...Array.from(upstreams, ([upstream, route]) => ({ name: { upstream }, route })),
+    ...webhooks.map((route) => ({ name: { webhook: route.shown }, route })),
+  ]
+  return servers.flatMap(({ name, route: { proxy } }) =>
+    proxy ? [{ name, proxy: showProxy(proxy), source: proxy.source }] : [],
+  )
+}
+
 /** Formats a proxy for people, without credentials. */
-export function showProxy({ url }: EgressProxy): string {
+function showProxy({ url }: EgressProxy): string {
   return new URL(url.reveal()).origin
 }
 

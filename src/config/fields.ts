@@ -97,7 +97,22 @@ export const requestPaths = z.union(
   ],
   { error: 'must be a path, or a map of `whole` and `stream`' },
 )
-export const proxyUrl = sound((value) => (value === noProxy ? undefined : proxyMistake(value)))
+const proxyUrl = sound((value) => (value === noProxy ? undefined : proxyMistake(value)))
+
+/** The keys that say how a server is reached (`EgressRoute`). @param server the server, as words of their descriptions */
+export const egressKeys = (server: string) => ({
+  proxy: proxyUrl
+    .optional()
+    .describe(
+      `The proxy for requests to ${server}, \`http://user:password@host:port\`, or \`none\` for no proxy. Default: what \`HTTPS_PROXY\`, \`HTTP_PROXY\` and \`NO_PROXY\` say.`,
+    ),
+  ca_file: filePath
+    .optional()
+    .describe(
+      'A file with CA certificates in PEM. They replace the certificates of the system for connections to the server and to a proxy in front of it.',
+    ),
+})
+
 export const publicUrl = sound(values.publicUrlMistake)
 export const clientUrl = sound(clientUrlMistake)
 export const collectorUrl = sound(values.endpointMistake)

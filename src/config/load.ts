@@ -12,7 +12,6 @@ import {
   type CloudAccount,
   type Config,
   type ConfigSource,
-  type EgressProxy,
   Secret,
   type StorePlace,
   type TlsPair,
@@ -22,7 +21,7 @@ import {
 } from './config.ts'
 import { digestConfig } from './differences.ts'
 import { camelCase, type Document, formatPath, readDocument } from './document.ts'
-import { environmentProxy, noProxy, parseProxy, proxyMistake } from './egress.ts'
+import { type EgressProxy, type EgressRoute, environmentProxy, noProxy, parseProxy, proxyMistake } from './egress.ts'
 import { type EndpointSettings, endpointsOf } from './endpoints.ts'
 import { explain } from './explain.ts'
 import { litellmReferences } from './litellm-words.ts'
@@ -227,7 +226,7 @@ type SecretPlace = readonly [place: RegExp, standIn: string]
 const keyPlaces: readonly SecretPlace[] = [
   [/^upstreams\..+\.accounts\[\d+\]\.(?:key(?:_file|_command\[\d+\])?|azure\.secret)$/, 'unset'],
   [/\.(?:headers|query)\..+$/, 'unset'],
-  [/^(?:upstreams\..+|sign_in)\.proxy$/, 'http://unset.invalid'],
+  [/^(?:upstreams\..+|webhooks\[\d+\]|sign_in)\.proxy$/, 'http://unset.invalid'],
   [/^sign_in\.client_secret(?:_file)?$/, 'unset'],
   [/^seal_key$/, Buffer.from('a stand-in for an unset seal_key').toString('base64')],
   [/^webhooks\[\d+\]\.url$/, 'https://unset.invalid'],
@@ -277,19 +276,29 @@ function warnOfNames(cwd: string): ConfigProblem[] {
   return found.map((name) => ({ path: name, message: `${name} ${message}` }))
 }
 
-/** Returns the proxies of upstreams, from the file or the environment. Mistakes in unused proxies are ignored. */
+/**
+ * Returns the proxies of upstreams and webhooks by their path, from the file or the environment. Mistakes in unused
+ * proxies are ignored.
+ */
 function readProxies(
   file: ConfigFile,
   env: NodeJS.ProcessEnv,
   problems: ConfigProblem[],
 ): ReadonlyMap<string, EgressProxy> {
   const proxies = new Map<string, EgressProxy>()
-  for (const [name, { base_url: baseUrl, proxy }] of Object.entries(file.upstreams)) {
-    const said =
-      proxy === undefined ? environmentProxy(baseUrl, env) : { value: proxy, source: `upstreams.${name}.proxy` }
+  const servers = [
+    ...Object.entries(file.upstreams).map(([name, { base_url: url, proxy }]) => ({
+      path: `upstreams.${name}`,
+      url,
+      proxy,
+    })),
+    ...file.webhooks.map(({ url, proxy }, index) => ({ path: `webhooks[${index}]`, url, proxy })),
+  ]
+  for (const { path, url, proxy } of servers) {
+    const said = proxy === undefined ? environmentProxy(url, env) : { value: proxy, source: `${path}.proxy` }
     if (!said || said.value === noProxy) continue
     const mistake = proxyMistake(said.value)
-    if (!mistake) proxies.set(name, { url: new Secret(parseProxy(said.value)), source: said.source })
+    if (!mistake) proxies.set(path, { url: new Secret(parseProxy(said.value)), source: said.source })
     else if (!problems.some(({ path }) => path === said.source))
       problems.push({ path: said.source, message: `${said.source} ${mistake}; NO_PROXY spares hosts of it` })
   }
@@ -427,7 +436,7 @@ function build(file: ConfigFile, origin: LoadOrigin): Config {
       weekStarts: file.reporting.week_starts,
       keepMonths: file.reporting.keep,
     },
-    webhooks: file.webhooks.map(readWebhook),
+    webhooks: file.webhooks.map((entry, index) => readWebhook(`webhooks[${index}]`, entry, origin)),
     log: file.log,
     warnings,
   })
@@ -454,7 +463,12 @@ function readPublicUrl(text: string): string {
   return origin + pathname.replace(/\/+$/, '')
 }
 
-function readWebhook({ url, secret, events, below }: ConfigFile['webhooks'][number]): Webhook {
+function routeOf(path: string, { ca_file: ca }: { ca_file?: string | undefined }, origin: LoadOrigin): EgressRoute {
+  return { proxy: origin.proxies.get(path), ca: fileText(ca, origin) }
+}
+
+function readWebhook(path: string, entry: ConfigFile['webhooks'][number], origin: LoadOrigin): Webhook {
+  const { url, secret, events, below } = entry
   const meant = events ?? usualEvents
   return {
     url: new Secret(url),
@@ -462,6 +476,7 @@ function readWebhook({ url, secret, events, below }: ConfigFile['webhooks'][numb
     secret: new Secret(secret),
     events: new Set(meant),
     belowNanos: meant.includes('credit_low') ? below : undefined,
+    ...routeOf(path, entry, origin),
   }
 }
 
@@ -489,8 +504,7 @@ function readUpstream(name: string, entry: UpstreamEntry, origin: LoadOrigin): U
     name,
     ...locationOf({ baseUrl, paths, query }),
     keyHeader: entry.key_header,
-    proxy: origin.proxies.get(name),
-    ca: fileText(entry.ca_file, origin),
+    ...routeOf(`upstreams.${name}`, entry, origin),
     accounts: entry.accounts.map((account) => readAccount(account, baseUrl, origin)),
     messagesHeaders: entry.messages_headers,
     headers: readHeaders(entry.headers),

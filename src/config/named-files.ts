@@ -29,6 +29,8 @@ export function readNamedFiles(file: ConfigFile, folder: string, report: Report)
     text.trim() === '' ? 'holds no secret: it is empty' : undefined,
   )
   check(['sign_in', 'ca_file'], file.sign_in?.ca_file, certificatesMistake)
+  for (const [index, { ca_file: ca }] of file.webhooks.entries())
+    check(['webhooks', index, 'ca_file'], ca, certificatesMistake)
   for (const [path, tls] of [
     [['tls'], file.tls],
     [['admin', 'tls'], file.admin.tls],

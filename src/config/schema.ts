@@ -255,16 +255,7 @@ const upstream = z
       .describe(
         'The header in which the key is sent, such as `api-key`. In `authorization` the key follows the word `Bearer`. Default: `x-api-key` on messages, and `authorization` on the other wires.',
       ),
-    proxy: field.proxyUrl
-      .optional()
-      .describe(
-        'The proxy for requests to the upstream, `http://user:password@host:port`, or `none` for no proxy. Default: what `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` say.',
-      ),
-    ca_file: field.filePath
-      .optional()
-      .describe(
-        'A file with CA certificates in PEM. They replace the certificates of the system for connections to the server and to a proxy in front of it.',
-      ),
+    ...field.egressKeys('the upstream'),
     accounts: z
       .array(account, { error: 'must be a list of accounts' })
       .min(1, { error: 'must have an account' })
@@ -482,6 +473,7 @@ const webhook = z
       .min(1, { error: 'must name an event' })
       .optional()
       .describe('The events for which messages are sent. Default: all except `needs_changed`.'),
+    ...field.egressKeys('the receiver'),
     below: field
       .decimal(belowCure)
       .refine((nanos) => nanos > 0n, { error: 'must be more than 0' })

@@ -100,16 +100,7 @@ export const signInSchema = z
         'The client secret of the gateway at the identity provider. Use `client_secret_file` instead to keep it out of this file. A public client has no secret.',
       ),
     client_secret_file: field.filePath.optional().describe('A file that contains the client secret and nothing else.'),
-    proxy: field.proxyUrl
-      .optional()
-      .describe(
-        'The proxy for requests to the identity provider, `http://user:password@host:port`, or `none` for no proxy. Default: what `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` say.',
-      ),
-    ca_file: field.filePath
-      .optional()
-      .describe(
-        'A file with CA certificates in PEM. They replace the certificates of the system for connections to the server and to a proxy in front of it.',
-      ),
+    ...field.egressKeys('the identity provider'),
     groups_claim: filled('must not be empty')
       .prefault('groups')
       .describe("The claim with a person's groups. A dot selects a member, as in `realm_access.roles`."),

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { takeSignals } from '../../bin/signals.mjs'
 import type { Config } from '../config/config.ts'
 import { needsRestart } from '../config/differences.ts'
-import { showProxy } from '../config/egress.ts'
+import { listProxied } from '../config/egress.ts'
 import { loadConfig, reloadConfig, withSimulator } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
 import { earlierStoreMistake } from '../config/store-place.ts'
@@ -192,10 +192,10 @@ function announce(
 }
 
 /** Logs effects of a configuration that its operator may not expect. */
-function warn({ warnings, upstreams }: Config, log: Log): void {
-  for (const { name, proxy } of upstreams.values())
-    if (proxy) log.event('info', 'upstream_proxy', { upstream: name, proxy: showProxy(proxy), source: proxy.source })
-  for (const warning of warnings) log.event('info', 'config_warning', { message: formatWarning(warning) })
+function warn(config: Config, log: Log): void {
+  for (const { name, ...proxy } of listProxied(config))
+    log.event('info', 'webhook' in name ? 'webhook_proxy' : 'upstream_proxy', { ...name, ...proxy })
+  for (const warning of config.warnings) log.event('info', 'config_warning', { message: formatWarning(warning) })
 }
 
 async function startBuiltIn(): Promise<Simulator> {

@@ -1,5 +1,6 @@
 import { type LookupAddress, lookup } from 'node:dns'
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net'
+import type { EgressRoute } from '../config/egress.ts'
 import { type ResponseHead, readResponseHead } from '../http1/heads.ts'
 import { informationalMax } from './target.ts'
 
@@ -32,6 +33,11 @@ type Trust = {
 export type DialRoute = Trust & {
   /** `http:` or `https:`, with user and password if the proxy wants them. */
   proxy?: URL | undefined
+}
+
+/** Returns a configured route as connections take it. */
+export function openRoute({ proxy, ca }: EgressRoute): DialRoute {
+  return { proxy: proxy && new URL(proxy.url.reveal()), ca }
 }
 
 /** The error if the proxy did not open a tunnel, or itself answered a request that it should have passed on. */

@@ -7,6 +7,7 @@ import {
   type DialRoute,
   type Intake,
   isForwarded,
+  openRoute,
   proxyCredentials,
 } from './dial.ts'
 import {
@@ -319,9 +320,9 @@ export function createUpstreams(
 ): Upstreams {
   const terms = { clockMs: () => performance.now(), reportBug() {}, onUnasked() {}, ...watch, ...limits }
   const ways = new Map<string, HttpWay>()
-  for (const { name, baseUrl, ca, proxy, reuses } of config.values()) {
-    const route = { ca, proxy: proxy && new URL(proxy.url.reveal()) }
-    ways.set(name, new HttpWay({ name, url: new URL(baseUrl), route, reuses }, terms))
+  for (const upstream of config.values()) {
+    const { name, baseUrl, reuses } = upstream
+    ways.set(name, new HttpWay({ name, url: new URL(baseUrl), route: openRoute(upstream), reuses }, terms))
   }
   return {
     send(target, request, listener) {

@@ -1,4 +1,6 @@
 import { createHmac } from 'node:crypto'
+import type { Webhook } from '../config/config.ts'
+import { openRoute } from '../upstream/dial.ts'
 import { fetchHttp } from '../upstream/http-fetch.ts'
 
 /*
@@ -9,7 +11,7 @@ import { fetchHttp } from '../upstream/http-fetch.ts'
 /** The result of sending a message. The log and the metrics use the same words. */
 export type SendResult = 'ok' | 'redirected' | 'refused' | 'gone' | 'failed' | 'timeout' | 'unreachable'
 
-type WebhookSending = { url: string; secret: string; id: string; body: string; nowMs: number }
+type WebhookSending = { to: Pick<Webhook, 'url' | 'secret' | 'proxy' | 'ca'>; id: string; body: string; nowMs: number }
 
 /** How long a receiver may take to answer, in ms. After that, the message is sent again later. */
 const patienceMs = 10_000
@@ -30,11 +32,12 @@ export function createSender(waitMs = patienceMs) {
   return { send, close: () => closing.abort() }
 
   /** Sends one message. Never throws. */
-  async function send({ url, secret, id, body, nowMs }: WebhookSending): Promise<SendResult> {
+  async function send({ to, id, body, nowMs }: WebhookSending): Promise<SendResult> {
     const atSeconds = Math.floor(nowMs / 1_000)
     const late = AbortSignal.timeout(waitMs)
     try {
-      const answer = await fetchHttp(url, {
+      const answer = await fetchHttp(to.url.reveal(), {
+        ...openRoute(to),
         method: 'POST',
         signal: AbortSignal.any([late, closing.signal]),
         headers: {
@@ -42,7 +45,7 @@ export function createSender(waitMs = patienceMs) {
           'user-agent': 'triwire-webhooks',
           'webhook-id': id,
           'webhook-timestamp': `${atSeconds}`,
-          'webhook-signature': signWebhook(secret, id, atSeconds, body),
+          'webhook-signature': signWebhook(to.secret.reveal(), id, atSeconds, body),
         },
         body,
       })

@@ -302,7 +302,7 @@ class Teller implements Webhooks {
   async #send(one: Receiver, { id }: WebhookMessage, body: string): Promise<SendResult | undefined> {
     if (this.#isClosed) return undefined
     const nowMs = this.#parts.gateway.nowMs()
-    const result = await this.#sender.send({ url: one.url.reveal(), secret: one.secret.reveal(), id, body, nowMs })
+    const result = await this.#sender.send({ to: one, id, body, nowMs })
     if (this.#isClosed && result !== 'ok') return undefined
     one.last = { atMs: nowMs, result }
     if (result === 'ok') one.told++

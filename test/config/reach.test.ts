@@ -3,6 +3,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
 import { stringify } from 'yaml'
+import { needsRestart } from '../../src/config/differences.ts'
+import { listProxied } from '../../src/config/egress.ts'
 import { endpointsOf } from '../../src/config/endpoints.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { ConfigError } from '../../src/config/problem.ts'
@@ -280,6 +282,30 @@ test('N-F4 the proxy setting of an upstream overrides the environment, on this m
   const own = proxyOf({ base_url: 'http://127.0.0.1:9', proxy: 'http://ann:hidden@q.example:1' })!
   assert.deepEqual([own.url.reveal(), own.source], ['http://ann:hidden@q.example:1', 'upstreams.up.proxy'])
   assert.equal(`${own.url}`, '[secret]')
+})
+
+test('X15 N-F4 webhooks use the proxy of the environment, or their own, and a change of it needs a restart', () => {
+  const hook = { url: 'https://hooks.example/a', secret: 'a plain secret of hooks' }
+  const open = (own: object) => load({ proxy: 'none' }, { env: https, more: { webhooks: [hook, { ...hook, ...own }] } })
+  const own = open({ proxy: 'q.example:1' })
+  assert.deepEqual(listProxied(own), [
+    { name: { webhook: 'https://hooks.example/a' }, proxy: 'http://p.example:3128', source: 'HTTPS_PROXY' },
+    { name: { webhook: 'https://hooks.example/a' }, proxy: 'http://q.example:1', source: 'webhooks[1].proxy' },
+  ])
+  const direct = open({ proxy: 'none' })
+  assert.deepEqual(
+    direct.webhooks.map(({ proxy }) => proxy?.source),
+    ['HTTPS_PROXY', undefined],
+  )
+  assert.equal(open({ url: 'http://127.0.0.1:9/a' }).webhooks[1]!.proxy, undefined)
+  assert.deepEqual(needsRestart(own, direct), ['webhooks'])
+  put('ca.pem', createAuthority().ca)
+  const trusting = open({ ca_file: 'ca.pem' })
+  assert.match(trusting.webhooks[1]!.ca!, /BEGIN CERTIFICATE/)
+  assert.deepEqual(needsRestart(open({}), trusting), ['webhooks'])
+  put('empty.pem', '')
+  const [mistake] = mistakesOf(() => open({ ca_file: 'empty.pem' }))
+  assert.match(mistake!, /^webhooks\[1\]\.ca_file must hold certificates/)
 })
 
 test('N-F4 a variable that does not name a proxy is reported by its name, once, and only if it would be used', () => {

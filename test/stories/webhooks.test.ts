@@ -4,9 +4,11 @@ import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import type { Books } from '../../src/accounts/books.ts'
 import { openWebhooks } from '../../src/webhooks/webhooks.ts'
+import { createAuthority } from '../support/certificates.ts'
+import { startEgressProxy } from '../support/egress-proxy.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { holdStore } from '../support/hold-store.ts'
-import { type Received, startReceiver } from '../support/receiver.ts'
+import { type Received, startReceiver, startSecureReceiver } from '../support/receiver.ts'
 import { until } from '../support/waiting.ts'
 
 /* What operators are warned of (ruling X15), through a real gateway and to a receiver that is not always well. */
@@ -36,6 +38,30 @@ function isSigned({ headers, text }: Received, key: Buffer): boolean {
   const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${text}`
   return headers['webhook-signature'] === `v1,${createHmac('sha256', key).update(signed).digest('base64')}`
 }
+
+test('X15 N-F4 messages go through the proxy of their webhook, and only its certificates are trusted', async () => {
+  const name = 'hooks.corp.test'
+  const authority = createAuthority()
+  const [secure, open] = [await startSecureReceiver(authority.issue(name)), await startReceiver()]
+  const proxy = await startEgressProxy({ [`${name}:443`]: secure.place, [name]: open.place })
+  const way = { secret, below: '0.5', proxy: proxy.url }
+  const gateway = await start(
+    [
+      { ...way, url: `https://${name}/hook`, ca_file: authority.caFile },
+      { ...way, url: `http://${name}/hook` },
+      { ...way, url: `https://${name}/other` },
+    ],
+    { credit: '0.5001' },
+  )
+  while (open.received.length === 0) {
+    assert.equal(await ask(gateway), 200)
+    await look(gateway)
+  }
+  const results = gateway.server.webhooks.list().map(({ last }) => last?.result)
+  assert.deepEqual(results, ['ok', 'ok', 'unreachable'])
+  assert.deepEqual([...new Set(proxy.asked)].sort(), [`CONNECT ${name}:443`, `POST http://${name}/hook`])
+  assert.equal(secure.received.length, 1)
+})
 
 test('X15 credit below a threshold is sent once to each subscribed webhook, signed after Standard Webhooks, with names and amounts', async () => {
   const [one, other] = [await startReceiver(), await startReceiver()]

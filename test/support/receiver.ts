@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
-import { createServer, type IncomingHttpHeaders } from 'node:http'
+import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import { checkMessage } from '../operations/contract.ts'
 import { atEnd } from './at-end.ts'
+import type { Pair } from './certificates.ts'
 import { listen } from './listen.ts'
 
 export type Received = {
@@ -10,12 +12,26 @@ export type Received = {
   body: { type: string; timestamp: string; data: Record<string, unknown> }
 }
 
+type ReceiverAnswer = number | 'silence' | 'drop'
+
 /** Receives webhooks, until the end of the test. Each gets the next of `answers`, and later ones a 200. */
-export async function startReceiver(...answers: readonly (number | 'silence' | 'drop')[]) {
+export function startReceiver(...answers: readonly ReceiverAnswer[]) {
+  return start(createServer, answers)
+}
+
+/** Receives webhooks over TLS with this certificate. It listens at `place`. */
+export function startSecureReceiver(pair: Pair) {
+  return start((listener) => createSecureServer(pair, listener), [])
+}
+
+async function start(
+  create: (listener: RequestListener) => ReturnType<typeof createServer>,
+  answers: readonly ReceiverAnswer[],
+) {
   const received: Received[] = []
   const mistakes: string[] = []
   let at = 0
-  const server = createServer((request, response) => {
+  const server = create((request, response) => {
     let text = ''
     request.on('data', (chunk) => (text += chunk))
     request.on('end', () => {
@@ -35,5 +51,5 @@ export async function startReceiver(...answers: readonly (number | 'silence' | '
     server.closeAllConnections()
     assert.deepEqual(mistakes, [])
   })
-  return { url: `http://127.0.0.1:${port}/hook`, received }
+  return { url: `http://127.0.0.1:${port}/hook`, place: `127.0.0.1:${port}`, received }
 }
