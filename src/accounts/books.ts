@@ -45,20 +45,14 @@ import {
   createOperator,
   type IssuedOperator,
   type IssuedSession,
-  isLink,
   makeCommandToken,
   makeLinkToken,
   type OperatorRole,
   type OperatorRow,
-  type OwnerRole,
   openLink,
-  operatorRoles,
   type PersonSession,
   revokeOperator,
-  roleOf,
   type SessionRow,
-  seenLagMs,
-  sessionIdleMs,
   signIn,
   signInPerson,
   signOut,
@@ -77,6 +71,7 @@ import {
 } from './person-rules.ts'
 import { findPerson, type PersonPage, type PersonRow } from './persons.ts'
 import { postGrant } from './post-grant.ts'
+import { findKeyById, findPrincipal, ownerOfSession, type Principal, type PrincipalStore } from './principals.ts'
 import {
   type BegunGrant,
   beginGrant,
@@ -109,7 +104,7 @@ import {
   settleRefresh,
 } from './sign-in/session-rules.ts'
 import type { StatementHeader, StatementMonth, StatementSums } from './statement.ts'
-import { type Act, type AuditFilter, type AuditRow, digestAudit, type Trail } from './trail.ts'
+import { type Act, type AuditFilter, type AuditRow, type Trail, verifyAudit } from './trail.ts'
 import type {
   FoldProgress,
   RankedSpend,
@@ -120,19 +115,6 @@ import type {
 } from './usage/question.ts'
 import { rezone, type ZoneChange } from './usage/reporting.ts'
 import type { NoticedNeed, StoredWarning, Watched } from './warnings.ts'
-
-/** The operator or key owner who has sent a token, key or cookie. */
-export type Principal =
-  | {
-      kind: 'operator'
-      actor: string
-      name: string
-      role: OperatorRole
-      expiresMs: number
-      operatorId: string | undefined
-    }
-  /** A key's owner. @property role set only for a person who is signed in with a browser (Y22) */
-  | { kind: 'owner'; key: KeyRow; account: AccountRow; role?: OwnerRole | undefined }
 
 /** Queries that the books pass on to the store unchanged. */
 const readingNames = [
@@ -328,15 +310,10 @@ export interface Books extends BookReadings {
 type SpendScope = { accountId: string; scope: string }
 
 /** The part of a store that the books use. It makes each change completely or not at all, and knows no book rules. */
-export interface BookStore {
+export interface BookStore extends PrincipalStore {
   listAccounts(): Promise<AccountRow[]>
   pageAccounts(page: AccountPage): Promise<AccountRow[]>
   pageKeys(page: KeyPage): Promise<KeyRow[]>
-  /**
-   * Finds keys by id, first characters or label; several keys may have one label. Returns at most `keysNamedMax` + 1
-   * keys. Keys found by label come last.
-   */
-  findKeys(name: string, accountId?: string): Promise<KeyRow[]>
   /** Finds the debit of a request. */
   findEntry(requestId: string): Promise<ListedEntry | undefined>
   /** Finds the debit of a request with its prices, and whether it was given back. */
@@ -413,7 +390,6 @@ export interface BookStore {
    * time of the head (ruling C15).
    */
   audit(options: VerifyOptions): Promise<Audited>
-  findPersons(asked: readonly string[]): Promise<PersonRow[]>
   pagePersons(page: PersonPage): Promise<PersonRow[]>
   listOperators(): Promise<OperatorRow[]>
   /** Lists sessions of people, the newest first. */
@@ -448,7 +424,6 @@ export interface BookStore {
   change<T>(change: BookChange<T>): Promise<T>
   /** Returns the time of the store, see `Facts`. */
   readNowMs(): Promise<number>
-  findAccount(idOrName: string): Promise<AccountRow | undefined>
   listKeys(accountId?: string): Promise<KeyRow[]>
   /**
    * Sums the spending of one key, account or person in a time span (see `SpendScope`). All entries that exist at the
@@ -462,11 +437,6 @@ export interface BookStore {
    * was no grant.
    */
   sumGrant(accountId: string): Promise<GrantBase | undefined>
-  findOperator(by: { id: string } | { digest: string }): Promise<OperatorRow | undefined>
-  findKeyByDigest(digest: string): Promise<KeyRow | undefined>
-  findSession(digest: string): Promise<SessionRow | undefined>
-  /** Records the time at which a session was used. */
-  touchSession(digest: string, seenMs: number): Promise<void>
 }
 
 /** The actor of a change that triwire itself makes, without an operator. */
@@ -536,7 +506,7 @@ export function createBooks(
     confirmClock: () => change(confirmClock()),
     correctAhead: (lastMs) => change(correctAhead(lastMs, calendar)),
     noteAct: (trail) => change({ about: {}, decide: () => ({ writes: [], result: undefined, trail, isAct: true }) }),
-    verifyAudit: () => verifyAudit(store),
+    verifyAudit: () => verifyAudit((page) => store.listAudit(page)),
   }
 
   async function grant(accountId: string): Promise<boolean> {
@@ -634,102 +604,5 @@ export async function* eachEntry(
     const end = entries.at(-1)
     if (!end || entries.length < entriesAtOnce) return
     beyond = { postedMs: end.postedMs, accountId: end.accountId, seq: end.seq }
-  }
-}
-
-function ownerOfSession(whose: Principal): { operatorId: string; expiresMs: number } | { keyId: string } {
-  if (whose.kind === 'owner') return { keyId: whose.key.id }
-  // The command line's own token belongs to no operator, so it cannot sign in a browser.
-  if (whose.operatorId === undefined) throw new BookError('no_operator', whose.name)
-  return { operatorId: whose.operatorId, expiresMs: whose.expiresMs }
-}
-
-/**
- * Finds the operator or the key owner to whom a token or a cookie belongs. A bearer token is a key, the token of an
- * operator, or the token of the command line.
- */
-async function findPrincipal(
-  store: BookStore,
-  nowMs: number,
-  digest: string,
-  kind: 'bearer' | 'cookie',
-): Promise<Principal | undefined> {
-  const session = await store.findSession(digest)
-  if (session) {
-    if (session.kind !== (kind === 'cookie' ? 'cookie' : 'command') || isLink(session)) return undefined
-    const isOver = hasEnded(session.expiresMs, nowMs) || (kind === 'cookie' && nowMs >= session.seenMs + sessionIdleMs)
-    if (isOver) return undefined
-    if (nowMs - session.seenMs >= seenLagMs) await store.touchSession(digest, nowMs)
-    const { actor, operatorId, personId, keyId, expiresMs } = session
-    if (actor !== undefined) return { kind: 'operator', actor, name: actor, role: 'admin', expiresMs, operatorId }
-    if (operatorId !== undefined) return asOperator(await store.findOperator({ id: operatorId }), nowMs)
-    if (personId !== undefined) return asPerson(store, { ...session, personId }, nowMs)
-    return asOwner(store, await findKeyById(store, keyId), nowMs)
-  }
-  if (kind === 'cookie') return undefined
-  const operator = asOperator(await store.findOperator({ digest }), nowMs)
-  return operator ?? asOwner(store, await store.findKeyByDigest(digest), nowMs)
-}
-
-function asOperator(row: OperatorRow | undefined, nowMs: number): Principal | undefined {
-  if (!row || row.revokedMs !== undefined || hasEnded(row.expiresMs, nowMs)) return undefined
-  const { id, name, expiresMs } = row
-  return { kind: 'operator', actor: `operator:${name}`, name, role: roleOf(row), expiresMs, operatorId: id }
-}
-
-/** Returns the caller of a person's session: an operator, or the owner of a key. Undefined if the person is erased. */
-async function asPerson(
-  store: BookStore,
-  { personId, keyId, role, expiresMs }: SessionRow & { personId: string },
-  nowMs: number,
-): Promise<Principal | undefined> {
-  const person = (await store.findPersons([personId])).find(({ id }) => id === personId)
-  if (!person || person.erasedMs !== undefined) return undefined
-  if (keyId !== undefined) {
-    const owner = await asOwner(store, await findKeyById(store, keyId), nowMs)
-    return owner && { ...owner, role: role === 'lead' ? 'lead' : 'member' }
-  }
-  const operatorRole = operatorRoles.find((one) => one === role)
-  if (!operatorRole) return undefined
-  const name = person.name ?? person.email ?? personId
-  return { kind: 'operator', actor: `person:${personId}`, name, role: operatorRole, expiresMs, operatorId: undefined }
-}
-
-/** Finds a key by its id only, because the label of another key may equal this id. */
-async function findKeyById(store: BookStore, keyId: string | undefined): Promise<KeyRow | undefined> {
-  const keys = keyId === undefined ? [] : await store.findKeys(keyId)
-  return keys.find(({ id }) => id === keyId)
-}
-
-async function asOwner(
-  store: BookStore,
-  key: KeyRow | undefined,
-  nowMs: number,
-): Promise<Extract<Principal, { kind: 'owner' }> | undefined> {
-  if (!key || key.revokedMs !== undefined || hasEnded(key.expiresMs, nowMs)) return undefined
-  const account = await store.findAccount(key.accountId)
-  return account && { kind: 'owner', key, account }
-}
-
-async function verifyAudit(store: BookStore): Promise<{ findings: string[]; head: string | undefined }> {
-  const findings: string[] = []
-  let later: AuditRow | undefined
-  let head: string | undefined
-  for (;;) {
-    const rows = await store.listAudit({ limit: 500, beyond: later?.seq })
-    for (const row of rows) {
-      head ??= `${row.seq}/${row.digest}`
-      if (later) compare(later, row)
-      later = row
-    }
-    if (rows.length < 500) break
-  }
-  if (later) compare(later, undefined)
-  return { findings, head: findings.length === 0 ? head : undefined }
-
-  function compare(row: AuditRow, before: AuditRow | undefined): void {
-    if ((before?.seq ?? 0) !== row.seq - 1) findings.push(`audit record ${row.seq}: the record before it is missing`)
-    else if (digestAudit(row, before?.digest ?? null) !== row.digest)
-      findings.push(`audit record ${row.seq}: its digest does not fit, so it or the one before it was changed`)
   }
 }

@@ -77,3 +77,29 @@ export type AuditFilter = {
   sinceMs?: number | undefined
   untilMs?: number | undefined
 }
+
+/** Recomputes the digests of a whole trail: see `Books.verifyAudit`. @param listAudit lists the newest records first */
+export async function verifyAudit(
+  listAudit: (page: { limit: number; beyond?: number | undefined }) => Promise<AuditRow[]>,
+): Promise<{ findings: string[]; head: string | undefined }> {
+  const findings: string[] = []
+  let later: AuditRow | undefined
+  let head: string | undefined
+  for (;;) {
+    const rows = await listAudit({ limit: 500, beyond: later?.seq })
+    for (const row of rows) {
+      head ??= `${row.seq}/${row.digest}`
+      if (later) compare(later, row)
+      later = row
+    }
+    if (rows.length < 500) break
+  }
+  if (later) compare(later, undefined)
+  return { findings, head: findings.length === 0 ? head : undefined }
+
+  function compare(row: AuditRow, before: AuditRow | undefined): void {
+    if ((before?.seq ?? 0) !== row.seq - 1) findings.push(`audit record ${row.seq}: the record before it is missing`)
+    else if (digestAudit(row, before?.digest ?? null) !== row.digest)
+      findings.push(`audit record ${row.seq}: its digest does not fit, so it or the one before it was changed`)
+  }
+}

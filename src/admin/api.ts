@@ -1,5 +1,6 @@
-import type { Books, Principal } from '../accounts/books.ts'
+import type { Books } from '../accounts/books.ts'
 import type { Calendar } from '../accounts/calendar.ts'
+import type { Principal } from '../accounts/principals.ts'
 import type { Bodies, BodyShare } from '../gateway/fairness/places.ts'
 import type { HttpExchange } from '../http/http-exchange.ts'
 import { sha256Hex } from '../ids.ts'

@@ -1,6 +1,7 @@
 import type { AccessReader } from '../accounts/account.ts'
-import type { Books, Principal } from '../accounts/books.ts'
+import type { Books } from '../accounts/books.ts'
 import type { LocalThrottle, Windows } from '../accounts/limits.ts'
+import type { Principal } from '../accounts/principals.ts'
 import type { CallRecord } from '../gateway/record.ts'
 import { roleText } from '../operations/openapi.ts'
 import { type Running, serves } from '../operations/operation.ts'

@@ -1,4 +1,4 @@
-import type { Principal } from '../accounts/books.ts'
+import type { Principal } from '../accounts/principals.ts'
 import type { Operation } from '../operations/operation.ts'
 import type { ProblemError } from '../operations/problem.ts'
 import type { ApiAnswer } from './answer.ts'
