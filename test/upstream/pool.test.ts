@@ -476,6 +476,16 @@ test('U1 X7: an account that cools on one server cools as long on the others, al
   assert.deepEqual([statesOf(one)[1], statesOf(two)[1], told.length], ['trial', 'trial', 2])
 })
 
+test('U1 X7: a cooldown that a server heard of before its first request holds for that request too', () => {
+  const { one, two, fail, statesOf, pass } = startTwo({ up: { accounts: ['a', 'b'] } })
+  fail(one, 'a', full)
+  const asked = Array.from({ length: 8 }, (_, at) => nameOf(ask(two.pool, two.model, { requestId: `req_${at}` })))
+  assert.deepEqual([...new Set(asked)], ['up/b'])
+  assert.deepEqual(statesOf(two), ['cooling', 'ready'])
+  pass(10_000)
+  assert.deepEqual(statesOf(two), ['trial', 'ready'])
+})
+
 test('U1 X7: the longest wait holds, whichever server has it; a server’s own report that returns changes nothing', () => {
   const { one, two, fail, pass } = startTwo(eight)
   const waits = () => [one, two].map(({ pool, model }) => pool.list([model])[0]!.waitMs)
