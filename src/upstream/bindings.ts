@@ -40,21 +40,26 @@ export class Bindings {
    * @param lifeMs the life of the prompt cache; infinite by default. If the last request is older than this, no account
    * has the cache any more, so the conversation is not found
    */
-  find(conversation: string, lifeMs = Number.POSITIVE_INFINITY): Binding | undefined {
-    const kept = this.#kept.get(conversation)
-    return kept && this.#clockMs() - kept.usedMs <= lifeMs ? kept : undefined
+  find(conversation: string, lifeMs?: number): Binding | undefined {
+    return this.#find(conversation, lifeMs)
   }
 
   /**
    * Notes which account answered.
    * @param isUnsealed whether the request left out the items that other accounts had sealed
    * @param isSlow whether the account is slow, and the first byte of this answer was slow too
+   * @param lifeMs see `find`. A conversation that is not found any more begins anew, at the account that answered
    */
-  answered(conversation: string, place: string, isUnsealed: boolean, isSlow: boolean): void {
-    const kept = this.#kept.get(conversation)
+  answered(conversation: string, place: string, isUnsealed: boolean, isSlow: boolean, lifeMs?: number): void {
+    const kept = this.#find(conversation, lifeMs)
     this.#kept.delete(conversation)
     this.#kept.set(conversation, { ...move(kept, place, isUnsealed, isSlow), usedMs: this.#clockMs() })
     if (this.#kept.size > conversationsMax) this.#kept.delete(this.#kept.keys().next().value!)
+  }
+
+  #find(conversation: string, lifeMs = Number.POSITIVE_INFINITY): KeptBinding | undefined {
+    const kept = this.#kept.get(conversation)
+    return kept && this.#clockMs() - kept.usedMs <= lifeMs ? kept : undefined
   }
 }
 

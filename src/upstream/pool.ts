@@ -167,7 +167,7 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
       place.budget.note(isRetry)
       const places = servedBy(placesOf(target.model), customer)
       const isRemembered = places.length > 1
-      const conversation = isRemembered ? recall(memory, target.model, search)?.name : undefined
+      const conversation = isRemembered ? recall(memory, target.model, search) : undefined
       return new Stay({ place, places, conversation, likeness, isRemembered, memory, isRetry, form })
     },
     /** Whether the upstream's traffic allows another retry (ruling U1). */
@@ -289,8 +289,7 @@ function chooseAmong(
   const { form = 'json', tried } = search
   const isFree = (place: RankedTarget) => isOpen(place) && (isAnyTried || !isHeldBack(memory, places, place, form))
   const isSlow = ({ usual, health }: RankedTarget) => usual.isSlowAt(form, health.firstBytes)
-  const lifeMs = conversation?.isNamed === false ? cacheLifeMs(places[0]!.target.model.profile) : undefined
-  const binding = conversation && memory.bindings.find(conversation.name, lifeMs)
+  const binding = conversation && memory.bindings.find(conversation.name, lifeOf(conversation, places))
   /** Whether the conversation has no name and is not remembered. Nothing ties such a conversation to an account. */
   const isFresh = conversation?.isNamed !== true && binding === undefined
   const isLeaving =
@@ -354,6 +353,11 @@ function movedFor(
  * @property isNamed true if the name comes from a conversation key or from a sealed item
  */
 type Recalled = { name: string; isNamed: boolean }
+
+/** How long a conversation is remembered after its last answer, in ms; undefined if its name does not expire. */
+function lifeOf({ isNamed }: Recalled, places: readonly RankedTarget[]): number | undefined {
+  return isNamed ? undefined : cacheLifeMs(places[0]!.target.model.profile)
+}
 
 /**
  * Ranks the places for requests that are alike. In each priority, the `width.places` best places keep their scores. The
@@ -514,7 +518,7 @@ function stateOf({ isEnabled, target: { key }, health }: RankedTarget): PoolRow[
 type StayParts = {
   place: RankedTarget
   places: readonly RankedTarget[]
-  conversation: string | undefined
+  conversation: Recalled | undefined
   likeness: Likeness | undefined
   /** Whether the pool remembers the account of a conversation. It does so only if the model has several accounts. */
   isRemembered: boolean
@@ -553,8 +557,10 @@ export class Stay {
   succeeded(isUnsealed: boolean): void {
     if (this.#isTold) return
     this.#noteWell()
-    const { memory, conversation, place } = this.#parts
-    if (conversation !== undefined) memory.bindings.answered(conversation, place.id, isUnsealed, this.#isSlow)
+    const { memory, conversation, place, places } = this.#parts
+    if (conversation === undefined) return
+    const lifeMs = lifeOf(conversation, places)
+    memory.bindings.answered(conversation.name, place.id, isUnsealed, this.#isSlow, lifeMs)
   }
 
   /**

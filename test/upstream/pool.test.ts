@@ -269,6 +269,27 @@ test('Y24 a conversation that returns to an account of a better priority is repo
   }
 })
 
+test('Y24 an unnamed conversation that goes on after the life of its cache stays with the account that then answers', () => {
+  const { pool, model, pass } = start({ up: { accounts: ['a', 'b'] } })
+  const likeness = { tools: 't', preamble: 'p', opener: 'o', isSmall: false, tokens: 9 }
+  const answer = (tried: Target[]) => {
+    const choice = ask(pool, model, { likeness, tried })!
+    pool.enter(choice, { affinity: undefined, likeness }, false).succeeded(false)
+    return choice.target
+  }
+  const first = answer([])
+  const away = answer([first])
+  assert.equal(
+    ask(pool, model, { likeness })!.target,
+    first,
+    'while its cache lives, one diverted answer moves nothing',
+  )
+  pass(3_600_001)
+  assert.equal(answer([first]), away)
+  const { target, why, isHome } = ask(pool, model, { likeness })!
+  assert.deepEqual([target, why, isHome], [away, 'bound', true])
+})
+
 test('Y24 a conversation whose account has lost its key is reported as moved for that, and not for a cooldown', () => {
   const keyless = new Set<string>()
   const { pool, model } = start({ up: { accounts: ['a', 'b'] } }, undefined, keyless)
