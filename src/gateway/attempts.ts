@@ -151,6 +151,7 @@ export class Attempts {
     // not freed at once.
     const isOnly = this.#attemptsBefore + this.#failover.attempts === 1
     this.exchange.forget(isOnly && this.newest?.isSent === true)
+    this.#parts.chain?.forget()
     this.#parts.share.release()
   }
 

@@ -88,6 +88,12 @@ export class ChainWalk {
     return entry
   }
 
+  /** Releases the requests of all entries from memory. No further entry can be asked. */
+  forget(): void {
+    this.#further.length = 0
+    this.#first?.of.exchange.forget(false)
+  }
+
   /**
    * Notes that an entry of the chain has begun to answer. If it is not the first entry, later requests of the
    * conversation go to the same entry for a while.

@@ -3,6 +3,10 @@ import test from 'node:test'
 import { clientWireNames } from '../../src/catalog/wire-names.ts'
 import { Secret } from '../../src/config/config.ts'
 import { GatewayError } from '../../src/errors.ts'
+import { ChainWalk } from '../../src/gateway/chain.ts'
+import type { Exchange } from '../../src/gateway/exchange.ts'
+import type { CallRecord } from '../../src/gateway/record.ts'
+import { judge } from '../../src/upstream/verdict.ts'
 import { modelOf, routeOf } from '../native/models.ts'
 import { collect } from '../support/garbage.ts'
 import { answers, chunk, frames } from '../support/native.ts'
@@ -459,6 +463,32 @@ test('H-F4 a lingering upstream does not keep its answered exchange in memory', 
     collect()
     return kept.deref() === undefined
   }, 'the exchange is let go')
+})
+
+test('H-F4 R18 a stream of a chain keeps the request of no entry in memory', async () => {
+  const released: string[] = []
+  const exchange = { forget: () => void released.push('first') } as unknown as Exchange
+  const begin = () => {
+    const body = Buffer.alloc(100_000)
+    const model = modelOf('chat')
+    const entry = { model, holdNanos: 0n, asking: () => assert.fail(`${body.length} bytes are sent again`) }
+    const chain = { entries: [model, model, model], when: new Set(['unavailable'] as const), returnMs: undefined }
+    const walk = new ChainWalk(chain, { hops: [] } as unknown as CallRecord, entry, [entry], undefined)
+    const failure = { fault: { kind: 'broken' as const, text: '' }, cause: 'upstream_500' }
+    walk.failed({ failure, verdict: judge(failure, model), target: undefined, of: { model, exchange } })
+    const rig = startRig({ stream: true, chain: walk })
+    beginStream(rig, 2)
+    return { rig, body: new WeakRef(body) }
+  }
+  const { rig, body } = begin()
+  assert.ok(rig.client.isBegun)
+  assert.deepEqual(released, ['first'])
+  await until(() => {
+    collect()
+    return body.deref() === undefined
+  }, 'the body is let go')
+  assert.equal(rig.end, undefined)
+  rig.client.leave()
 })
 
 test('m22 an upstream that lingers after its client stalled is read to its end', async () => {

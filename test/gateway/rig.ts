@@ -5,6 +5,7 @@ import { createCatalog, type Model } from '../../src/catalog/model.ts'
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { type Config, Secret, type Upstream } from '../../src/config/config.ts'
 import type { Call, CallListener } from '../../src/gateway/call.ts'
+import type { ChainWalk } from '../../src/gateway/chain.ts'
 import { Delivery } from '../../src/gateway/delivery.ts'
 import { type Exchange, exchangeNatively, translate } from '../../src/gateway/exchange.ts'
 import { Bodies, Flow, Readers } from '../../src/gateway/fairness/places.ts'
@@ -55,6 +56,8 @@ export type RigOptions = {
   /** What the pool of production remembers. */
   memory?: PoolMemory
   affinity?: string
+  /** The further entries of a chain. */
+  chain?: ChainWalk
   /** False: the targets of the model take its requests in different ways. */
   isServedAlike?: boolean
 }
@@ -283,7 +286,8 @@ export function startRig(options: RigOptions = {}): Rig {
     if (rig.releaseBug) throw rig.releaseBug
   }
   const share = new Bodies(1_000_000).enter(account.id)
-  const parts = { gateway, snapshot, call, record, key, model, affinity: options.affinity, release, share }
+  const { affinity, chain } = options
+  const parts = { gateway, snapshot, call, record, key, model, affinity, chain, release, share }
   new Delivery(parts, { exchange, exchangeFor: options.isServedAlike === false ? exchangeFor : undefined }).run().then(
     () => {
       rig.end = { error: undefined }
