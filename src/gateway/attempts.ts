@@ -214,7 +214,7 @@ export class Attempts {
    */
   #fallBack(failed: Failed): Failed | undefined {
     const { chain } = this.#parts
-    if (chain === undefined || this.#isForgotten) return failed
+    if (chain === undefined) return failed
     let last = failed
     let told: FailedEntry | undefined
     const refusal = this.#refusal

@@ -14,7 +14,7 @@ import type { Explanation } from '../../src/operations/shapes.ts'
 import { runWarm } from '../cli/run.ts'
 import { testFolder } from '../support/folder.ts'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
-import { answers, asks, frames, paths, readAll } from '../support/native.ts'
+import { answers, asks, chunk, frames, paths, readAll } from '../support/native.ts'
 import {
   type Answer,
   head,
@@ -247,6 +247,19 @@ test('Y23 if all entries fail, the client gets the error of the first one, with 
   upstreams[2]!.play(refusal(500))
   const told = await ask()
   assert.deepEqual([told.status, told.headers.get('retry-after')], [429, '7'])
+  await gateway.close()
+})
+
+test('Y23 if the last entry fails after its head, the client gets the error of the first one too', async () => {
+  const { gateway, upstreams, ask } = await startChains([{ id: 'coder', chain: ['m0', 'm1'] }])
+  const busy = { error: { message: 'no', type: 'overloaded_error' } }
+  for (const isStream of [false, true]) {
+    upstreams[0]!.play(refusal(500))
+    upstreams[1]!.play(isStream ? stream([chunk(busy)]) : whole(busy))
+    const { status, id } = await ask({ isStream })
+    const { model, upstream, cause, attempts } = await gateway.logOf(id)
+    assert.deepEqual([status, model, upstream, cause, attempts], [502, 'm0', 'up0', 'upstream_500', 2])
+  }
   await gateway.close()
 })
 
