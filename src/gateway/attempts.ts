@@ -371,6 +371,7 @@ export class Attempts {
     const startedMs = gateway.clockMs()
     const tried: Try = {
       ...(this.#parts.chain && { model: this.model.entryId }),
+      ...(moved && { moved }),
       ...{ upstream, account, why, startedMs, endMs: undefined, status: undefined, cause: undefined },
     }
     this.#tried = tried

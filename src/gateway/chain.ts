@@ -127,6 +127,7 @@ export function noteRefusedBy(record: CallRecord, { entryId, wire }: Model): voi
   record.upstream = tried?.upstream
   record.upstreamAccount = tried?.account
   record.why = tried?.why
+  record.moved = tried?.moved
 }
 
 /**

@@ -27,6 +27,8 @@ export type Try = {
   readonly upstream: string
   readonly account: string | undefined
   readonly why: ChoiceReason
+  /** Why the conversation left the account that answered it before, as in `CallRecord`. */
+  readonly moved?: MovedFor
   /** The time in monotonic ms. The try ends when the upstream is done, or when its output is no longer needed. */
   readonly startedMs: number
   endMs: number | undefined

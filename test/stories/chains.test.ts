@@ -298,6 +298,18 @@ test('Y23 if all entries fail, the log line and the metrics have the losses of t
   await gateway.close()
 })
 
+test('Y23 if all entries fail, the log line does not say that the conversation moved within another entry', async () => {
+  const { gateway, upstreams, ask } = await startChains([{ id: 'coder', chain: ['m0', 'm1'] }], { accounts: 2 })
+  const headers = { 'x-session-id': 'talk' }
+  upstreams[1]!.play(good(1))
+  await ask({ model: 'm1', headers })
+  for (const upstream of upstreams) upstream.play(refusal(500))
+  const { id } = await ask({ headers })
+  const { model, moved, attempts } = await gateway.logOf(id)
+  assert.deepEqual([model, moved, attempts], ['m0', undefined, 4])
+  await gateway.close()
+})
+
 test('Y23 the shortest wait is also sent if the error of the first entry is no 429', async () => {
   const { gateway, upstreams, ask } = await startChains([coder])
   upstreams[0]!.play(refusal(500))
