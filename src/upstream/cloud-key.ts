@@ -72,7 +72,8 @@ export class CloudKey implements LiveKey, CloudCredential {
   #aheadMs: number | undefined
   #upstream: CloudSurroundings['upstream']
   #signingKeys = keepSigningKey()
-  #minted: { token: CloudToken; key: string; untilMs: number } | undefined
+  /** The last bearer key that was made, and the clock difference with which it was made. */
+  #minted: { token: CloudToken; aheadMs: number; key: string; untilMs: number } | undefined
   #mintedBefore: string | undefined
   #onFirst = () => {}
 
@@ -223,15 +224,20 @@ export class CloudKey implements LiveKey, CloudCredential {
     report('error', 'key_failed', { account: label, why, in_use: inUse })
   }
 
-  /** Makes a bearer key from AWS credentials. A key is reused until half its life is over or the credentials change. */
+  /**
+   * Makes a bearer key from AWS credentials. A key is reused until half its life is over, the credentials change, or
+   * the cloud's clock turns out to differ.
+   */
   #mint(use: AwsCredentials, region: string): string {
     const nowMs = this.#parts.clockMs()
-    if (this.#minted?.token !== this.#token || this.#minted!.untilMs <= nowMs) {
-      this.#mintedBefore = this.#minted?.key
-      const key = mintBearer(use, region, this.#nowMs())
-      this.#minted = { token: this.#token!, key, untilMs: nowMs + (bearerSecondsMax * 1_000) / 2 }
-    }
-    return this.#minted!.key
+    const token = this.#token!
+    const aheadMs = this.#aheadMs ?? 0
+    const last = this.#minted
+    if (last?.token === token && last.aheadMs === aheadMs && last.untilMs > nowMs) return last.key
+    this.#mintedBefore = last?.key
+    const key = mintBearer(use, region, this.#nowMs())
+    this.#minted = { token, aheadMs, key, untilMs: nowMs + (bearerSecondsMax * 1_000) / 2 }
+    return key
   }
 
   #nowMs(): number {

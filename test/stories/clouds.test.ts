@@ -217,6 +217,29 @@ test('clouds 1.2 a signature with a wrong time is made again once by the clock o
   }
 })
 
+test('clouds 1.3 a bearer key that was made with a wrong time is made again by the clock of the answer', async () => {
+  const { upstream, gateway } = await open({ aws: { ...place, sign: 'bearer' } }, keys)
+  upstream.play((socket, request) => {
+    const nowMs = gateway.nowMs() - 3_600_000
+    const date = new Date(nowMs).toUTCString()
+    const [, key = ''] = /^Bearer bedrock-api-key-(.+)$/.exec(request.header('authorization')!)!
+    const [, made = ''] = /X-Amz-Date=(\w+)/.exec(Buffer.from(key, 'base64').toString())!
+    const madeMs = Date.parse(made.replace(/^(....)(..)(..)T(..)(..)/, '$1-$2-$3T$4:$5:'))
+    const isTooEarly = madeMs > nowMs + 300_000
+    const answer = isTooEarly ? expired(403, 'InvalidSignatureException', { date }) : whole(answers.messages)
+    return answer(socket, request)
+  })
+  for (const asked of [2, 3]) {
+    const response = await gateway.post(paths.messages, asks.messages)
+    assert.equal(response.status, 200, await response.text())
+    assert.equal(upstream.requests.length, asked)
+  }
+  const [wrong, right, same] = upstream.requests.map((request) => request.header('authorization'))
+  assert.notEqual(right, wrong)
+  assert.equal(same, right)
+  await assertQuiet(gateway)
+})
+
 test('clouds 1.5 exceptions in the head are judged by their names, and a failure of the model by its own status', async () => {
   const { upstream, gateway } = await open({ aws: place }, keys)
   const cases: [status: number, name: string, body: object, told: number, cause: string][] = [
