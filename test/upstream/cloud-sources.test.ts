@@ -494,6 +494,14 @@ const wrong: [about: string, set: Source['set'], why: RegExp][] = [
     /is its own source/,
   ],
   [
+    'a profile without keys that names itself',
+    ({ file }) => ({
+      account: { ...aws, profile: 'x' },
+      env: { AWS_CONFIG_FILE: file('c', '[profile x]\nrole_arn = r\nsource_profile = x\n') },
+    }),
+    /the profile x is its own source/,
+  ],
+  [
     'a role that is forbidden',
     ({ cloud }) => ({
       account: { ...aws, role: roleArn, externalId: 'wrong' },

@@ -292,7 +292,7 @@ async function resolveRole(
   if (file !== undefined) return assumeByToken({ ...wish, file }, around)
   const source = profile.get('source_profile')
   if (source !== undefined) {
-    if (seen.includes(source) && source !== name) throw new Error(`the profile ${name} is its own source`)
+    if (seen.includes(source)) throw new Error(`the profile ${name} is its own source`)
     return assumeRole(await resolveProfile(source, { ...walk, seen: [...seen, name] }), wish, around)
   }
   const take = namedSources.get(profile.get('credential_source') ?? '')
