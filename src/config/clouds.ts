@@ -92,7 +92,7 @@ const services = new Map([
 ])
 
 const awsHost = new RegExp(
-  `(?:^|\\.)(${[...services.keys()].join('|')})(?:-fips)?\\.([a-z]{2,4}(?:-[a-z]+)+-\\d)\\.(?:vpce\\.)?(?:amazonaws\\.com(?:\\.cn)?|api\\.aws)$`,
+  `(?:^|\\.)(${[...services.keys()].join('|')})(?:-fips)?\\.([a-z]{2,4}(?:-[a-z]+)+-\\d)\\.(?:vpce\\.)?(?:amazonaws\\.(?:com(?:\\.cn)?|eu)|api\\.aws)$`,
 )
 
 /** Returns region and service from the host of an upstream. Undefined if the host is not one of AWS's. */

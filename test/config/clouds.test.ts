@@ -26,6 +26,7 @@ const hosts: [host: string, service: string, region: string][] = [
   ['bedrock-runtime.eu-central-1.amazonaws.com', 'bedrock', 'eu-central-1'],
   ['bedrock-runtime-fips.us-gov-west-1.amazonaws.com', 'bedrock', 'us-gov-west-1'],
   ['bedrock-runtime.cn-north-1.amazonaws.com.cn', 'bedrock', 'cn-north-1'],
+  ['bedrock-runtime.eusc-de-east-1.amazonaws.eu', 'bedrock', 'eusc-de-east-1'],
   ['vpce-1a-2b.bedrock-runtime.us-east-1.vpce.amazonaws.com', 'bedrock', 'us-east-1'],
   ['bedrock-mantle.us-east-2.api.aws', 'bedrock-mantle', 'us-east-2'],
   ['aws-external-anthropic.us-west-2.api.aws', 'aws-external-anthropic', 'us-west-2'],

@@ -725,6 +725,24 @@ test('clouds endpoints are asked through the proxy of the upstream or the enviro
   assert.equal(proxy.asked.length, before)
 })
 
+test('clouds 1.4 STS is asked in the domain of its region', async () => {
+  const proxy = await startEgressProxy()
+  proxy.refuse(407)
+  const env = { AWS_ENDPOINT_URL_STS: '', AWS_ACCESS_KEY_ID: 'AKIAENV', AWS_SECRET_ACCESS_KEY: `${canary}-file` }
+  for (const [region, domain] of [
+    ['eu-central-1', 'amazonaws.com'],
+    ['cn-north-1', 'amazonaws.com.cn'],
+    ['eusc-de-east-1', 'amazonaws.eu'],
+  ] as const) {
+    const account = { ...aws, region, role: roleArn }
+    const { begin } = await start(() => ({ account, env }), {
+      proxy: { url: new Secret(proxy.url), source: 'upstreams.far.proxy' },
+    })
+    await begin()
+    assert.equal(proxy.asked.at(-1), `CONNECT sts.${region}.${domain}:443`)
+  }
+})
+
 test('clouds U14 a reload that changes an upstream’s proxy changes it for the next renewal; a rejected reload does not', async () => {
   const { set } = sources.find(({ name }) => name === 'client secret of variables')!
   const [old, anew] = [await startEgressProxy(), await startEgressProxy()]

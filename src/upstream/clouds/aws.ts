@@ -173,6 +173,12 @@ async function assumeByToken(wish: RoleWish & { file: string }, around: SourceAr
   return { ...readRole(text, around), source: 'web identity' }
 }
 
+/** The domains of regions in China and in the European Sovereign Cloud, by the first part of the region. */
+const domains = new Map([
+  ['cn', 'amazonaws.com.cn'],
+  ['eusc', 'amazonaws.eu'],
+])
+
 /** Sends a request to STS. @param credentials undefined for a request that is not signed */
 async function askSts(
   credentials: AwsCredentials | undefined,
@@ -180,7 +186,7 @@ async function askSts(
   fields: Record<string, string | undefined>,
   around: SourceAround,
 ): Promise<string> {
-  const domain = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com'
+  const domain = domains.get(region.slice(0, region.indexOf('-'))) ?? 'amazonaws.com'
   const base = (around.env['AWS_ENDPOINT_URL_STS'] || `https://sts.${region}.${domain}`).replace(/\/+$/, '')
   const form = formOf({ ...fields, Version: '2011-06-15' })
   const url = URL.parse(`${base}/`)
