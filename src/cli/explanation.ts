@@ -62,7 +62,7 @@ export function describeExplanation(explanation: Explanation): string {
 const stops: Record<NonNullable<Explanation['stopped']>, string> = {
   seen: 'the client had seen a part of the answer',
   final: 'nobody else would do better with this request',
-  attempts: 'three are the most',
+  attempts: 'a request gets no more attempts',
   budget: 'who would be next has no retries left in this minute (triwire upstreams)',
   nobody: 'nobody else is on, not left alone and not tried (triwire upstreams)',
 }

@@ -162,7 +162,7 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
 const stops: Readonly<Record<string, string>> = {
   seen: 'The client had seen a part of the answer, so no other account was asked.',
   final: 'Another account would have failed in the same way.',
-  attempts: 'Three attempts were made.',
+  attempts: 'A request gets no more attempts.',
   budget: 'The budget of retries of the next upstream was used up.',
   nobody: 'No other account could be asked.',
 }
