@@ -49,7 +49,11 @@ function toMade(asked: string, result: unknown, madeMs: number): Made {
 }
 
 function read(text: string): unknown {
+  // A budget without a period has only the member `nanos` too, but there it is an amount that was already read.
   const isAmount = (value: unknown): value is { nanos: string } =>
-    typeof value === 'object' && value !== null && Object.keys(value).join() === 'nanos'
+    typeof value === 'object' &&
+    value !== null &&
+    Object.keys(value).join() === 'nanos' &&
+    typeof (value as { nanos: unknown }).nanos === 'string'
   return JSON.parse(text, (_, value) => (isAmount(value) ? BigInt(value.nanos) : value)).result
 }

@@ -78,6 +78,17 @@ test('C8 issue 13: a creation repeated with the same Idempotency-Key happens onc
   assert.equal((await make('/accounts', { name: 'kept' }, 'k1', token)).status, 201)
 })
 
+test('C8 a repeated creation of an account gets the same answer, whatever limits the account has', async () => {
+  const { ask } = await startApi()
+  for (const [n, limits] of [{ budget: '50' }, { budget: '50/day' }, { warn: '5,1', rpm: 7 }].entries()) {
+    const make = () =>
+      ask('POST', '/accounts', { body: { name: `new ${n}`, ...limits }, headers: { 'idempotency-key': `once-${n}` } })
+    const [first, second] = [await make(), await make()]
+    assert.deepEqual([first.status, second.status], [201, 201], second.text)
+    assert.equal(second.text, first.text)
+  }
+})
+
 test('C8 issue 13: a credit is idempotent by its reference: 201, then 200, then 409', async () => {
   const { ask } = await startApi()
   const credit = (account: string, credits: string) =>
