@@ -239,6 +239,9 @@ function createRefreshing({ books, tokens, settings, nowMs, askAgain }: OAuthPar
         answer = await own.settleRefresh(shown, word, { ...lives(), offlineMs: settings().offlineMs })
       }
       if (answer.kind === 'issued') return tellTokens(answer, secret)
+      // After `invalid_grant` a program forgets its tokens. They work again when the account is active again.
+      if (answer.kind === 'ended' && answer.why === 'suspended')
+        return refuse('temporarily_unavailable', { 'retry-after': '30' }, ends.suspended)
       if (answer.kind === 'ended') return refuse('invalid_grant', {}, ends[answer.why])
       if (answer.kind === 'silent') return refuse('temporarily_unavailable', { 'retry-after': '30' })
       await new Promise((resolve) => setTimeout(resolve, lookMs))

@@ -142,6 +142,19 @@ test('issue 47 the provider’s answers to a refresh are applied: blocked, anoth
   }
 })
 
+test('Y20 while its account is suspended, a session gets no new tokens, and it goes on when the account is active again', async () => {
+  const { gateway, signIn, refresh, ask } = await startStory()
+  const tokens = await signIn()
+  gateway.store.updateAccount('tester', { state: 'suspended' })
+  gateway.advance(minuteMs)
+  // A program forgets its tokens after `invalid_grant`.
+  assert.equal((await refresh(tokens)).error, 'temporarily_unavailable')
+  gateway.store.updateAccount('tester', { state: 'active' })
+  const next = await refresh(tokens)
+  assert.equal(next.error, undefined)
+  await until(async () => (await ask(next)) === 200, 'the session of an active account is served')
+})
+
 test('issue 47 without a refresh token of the provider, a session lasts for `offline`; then the person signs in again', async () => {
   const { gateway, signIn, refresh } = await startStory({ token: ({ refresh_token: _, ...t }) => t }, { offline: '1h' })
   const first = await signIn()
