@@ -3,6 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { changeQuery, formatPlace, pages, readList, readPlace, withoutSecrets } from '../../console/src/pure/place.ts'
 import { daysOf, periodBefore, readRange, spanOfBucket } from '../../console/src/pure/range.ts'
+import { askedAs } from '../../console/src/pure/usage.ts'
 import { createKey } from '../../src/accounts/keys.ts'
 import { createToken } from '../../src/accounts/operators.ts'
 
@@ -34,6 +35,21 @@ test('an address of an unknown page is rejected, and one without a page is the o
   )
   assert.deepEqual(changeQuery({ a: '1', b: '2' }, { a: undefined, c: '3' }), { b: '2', c: '3' })
   assert.deepEqual(readList('a,,b,a'), ['a', 'b'])
+})
+
+test('a row of a bill leads to what the gateway finds it by: keys of every kind, and people who share a name', () => {
+  for (const [by, word, asked] of [
+    ['key', 'laptop (sk-tri-a1b2c3d4)', 'sk-tri-a1b2c3d4'],
+    ['key', 'claude_code (tri-at-a1B2c3)', 'tri-at-a1B2c3'],
+    ['key', 'old (team) (sk-...ab_c)', 'sk-...ab_c'],
+    ['key', 'ci, nightly (litellm-0a1b2c3d)', 'litellm-0a1b2c3d'],
+    ['key', 'sk-tri-a1b2c3d4', 'sk-tri-a1b2c3d4'],
+    ['person', 'Ada (per_0123456789abcdEF)', 'per_0123456789abcdEF'],
+    ['person', 'Ada (sales)', 'Ada (sales)'],
+    ['account', 'Acme (EU)', 'Acme (EU)'],
+    ['label:project', 'a(b)', 'a(b)'],
+  ] as const)
+    assert.equal(askedAs(by, word), asked)
 })
 
 test('U5 a key or token that is pasted into a search never gets into an address', () => {

@@ -3,6 +3,7 @@ import { useSteady } from '../api/load.ts'
 import { changedHref, place, setQuery } from '../location.ts'
 import { addMonths, dayIn, isDay, tellMonth } from '../pure/calendar.ts'
 import { readCredits, tellColumn } from '../pure/format.ts'
+import { askedAs } from '../pure/usage.ts'
 import { creditName, reportingZone, status } from '../session.ts'
 import type { TableRow } from '../shapes.ts'
 import { CsvButton } from '../ui/csv-button.tsx'
@@ -149,7 +150,7 @@ function Bill({ rows, by, month }: { rows: Rows; by: string; month: string }) {
             if (!next) return word
             const others = labelOf(by) === undefined ? [] : Object.keys(place.value.query).filter(labelOf)
             const dropped = Object.fromEntries(others.map((name) => [name, undefined]))
-            return <a href={changedHref({ ...dropped, by: next, [by]: askedAs(word) })}>{word}</a>
+            return <a href={changedHref({ ...dropped, by: next, [by]: askedAs(by, word) })}>{word}</a>
           },
         },
         ...(by === 'key' ? [accountColumn] : []),
@@ -197,12 +198,4 @@ function Bill({ rows, by, month }: { rows: Rows; by: string; month: string }) {
       }
     />
   )
-}
-
-/**
- * Returns the word by which the gateway finds the key or the person of a row. A key's row shows its label and, in
- * brackets, its first characters. A person's row shows the id in brackets if others have the same name.
- */
-function askedAs(word: string): string {
-  return /\(((?:sk-tri-|per_)[\w-]+)\)$/.exec(word)?.[1] ?? word
 }

@@ -62,3 +62,14 @@ export function labelOf(series: Series): string {
 export function shareOf(part: bigint, most: bigint): number {
   return most <= 0n ? 0 : Number((part * 1_000n) / most) / 1_000
 }
+
+/** For each column of a table, where its words have what the gateway finds a row by. */
+const inBrackets: Readonly<Record<string, RegExp>> = { key: /\(([^()]+)\)$/, person: /\((per_\w+)\)$/ }
+
+/**
+ * Returns the word by which the gateway finds the key or the person of a row. A key's row shows its label and, in
+ * brackets, its first characters. A person's row shows the id in brackets if others have the same name.
+ */
+export function askedAs(by: string, word: string): string {
+  return inBrackets[by]?.exec(word)?.[1] ?? word
+}
