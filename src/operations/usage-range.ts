@@ -4,7 +4,7 @@ import type { Calendar } from '../accounts/calendar.ts'
 import type { UsageGrouping, UsageQuestion } from '../accounts/usage/question.ts'
 import * as field from './fields.ts'
 import { readFilter, refuseBackwards } from './filter.ts'
-import { wrongField } from './problem.ts'
+import { ProblemError, wrongField } from './problem.ts'
 
 /** The fields that select a range of time. */
 export const rangeFields = {
@@ -29,10 +29,18 @@ export const rangeFlags = {
 /** A field for a list of words, separated by commas. */
 const words = (what: string) => field.someWords.optional().describe(`only ${what}; separate several by commas`)
 
+/** A field for a list of names, separated by commas. A name can have a comma too, so the text is split later. */
+const names = (what: string) =>
+  field
+    .text('must be a text')
+    .refine((text) => field.split(text).length > 0, { error: 'must name at least one' })
+    .optional()
+    .describe(`only ${what}; separate several by commas`)
+
 /** The fields that select figures by account, key, model and so on. */
 export const wordFields = {
-  account: words('these accounts, by name or id'),
-  key: words('these keys, by id, first characters or label'),
+  account: names('these accounts, by name or id'),
+  key: names('these keys, by id, first characters or label'),
   model: words('these models'),
   wires: words('these pairs of wires, such as messages-to-chat'),
   upstream: words('these upstreams'),
@@ -106,15 +114,27 @@ function bounded({ fromMs, toMs }: TimeRange): TimeRange {
 export async function readOnly(books: Books, calendar: Calendar, input: WordInput): Promise<UsageQuestion['only']> {
   const only: UsageQuestion['only'] = {}
   for (const name of ['model', 'wires', 'upstream', 'outcome'] as const) if (input[name]) only[name] = input[name]
-  if (input.account) {
-    const found = await Promise.all(input.account.map((account) => readFilter({ books, calendar }, { account })))
+  if (input.account !== undefined) {
+    const found = await findEach(input.account, (account) => readFilter({ books, calendar }, { account }))
     only.account = found.map(({ accountId }) => accountId!)
   }
-  if (input.key) {
-    const found = await Promise.all(input.key.map((key) => readFilter({ books, calendar }, { key })))
+  if (input.key !== undefined) {
+    const found = await findEach(input.key, (key) => readFilter({ books, calendar }, { key }))
     only.key = await books.listLines(found.flatMap(({ keyIds }) => keyIds!))
   }
   return only
+}
+
+/** Finds what a list names. If the whole text is a name with a comma, such as `Acme, Inc.`, only that is meant. */
+async function findEach<T>(list: string, find: (name: string) => Promise<T>): Promise<T[]> {
+  const names = field.split(list)
+  const whole = names.length > 1 ? await find(list.trim()).catch(orRefused) : undefined
+  return whole === undefined ? Promise.all(names.map(find)) : [whole]
+}
+
+function orRefused(error: unknown): undefined {
+  if (!(error instanceof ProblemError)) throw error
+  return undefined
 }
 
 /** Returns the names of the accounts, keys and people in the groups, by id. */

@@ -125,6 +125,25 @@ onEachStore((engine) => {
     }
   })
 
+  test('a table is limited by names with commas in them, and by several names', async () => {
+    const store = await engine.open({ atMs })
+    const debits = []
+    for (const name of ['Acme, Inc.', 'Acme', 'Inc.', 'other']) {
+      const { id } = await store.createAccount(name, 1_000_000_000n)
+      const { id: keyId } = await store.createKey(id, { label: `${name} ci, nightly` })
+      debits.push({ ...createDebitRow(`req of ${name}`, id), keyId, amountNanos: 1n })
+    }
+    await store.postDebits(debits)
+    const accounts = async (asked: Record<string, string>) =>
+      (await readTable(store, { by: 'account', ...asked })).slice(0, -1).map(({ account }) => account)
+    assert.deepEqual(await accounts({ account: 'Acme, Inc.' }), ['Acme, Inc.'])
+    assert.deepEqual(await accounts({ account: 'Acme,Inc.' }), ['Acme', 'Inc.'])
+    assert.deepEqual(await accounts({ account: ' other , Inc.,' }), ['Inc.', 'other'])
+    assert.deepEqual(await accounts({ key: 'Acme ci, nightly' }), ['Acme'])
+    await assert.rejects(accounts({ account: 'other, nobody' }), { message: /There is no account "nobody"/ })
+    assert.equal(usageTable.input.safeParse({ account: ' , ' }).success, false)
+  })
+
   test('issue 46: a table has every row, for more accounts than one read and more entries than reports leave unfolded', async () => {
     // The question is written once for both engines, so they share the columns.
     const shared = takeTurn(combinations, engine.name === 'SQLite' ? 0 : 1, 2)
