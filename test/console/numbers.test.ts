@@ -338,7 +338,13 @@ test('a balance starts with the account’s first credit, and is not shown if cr
   const given = [record('2026-11-22T08:00:00Z', { amount: '3' }), record('2026-11-21T08:00:00Z', { amount: '5' })]
   const making = { items: [record('2026-11-20T10:00:00Z', { name: 'a', credit: '4' })], next: null }
   const told = (made: typeof making | undefined, next: string | null, items = given) =>
-    balanceOver(buckets, ['0', '1', '2', '0.5'], creditsOf(made, { items, next }), '8.5', 'UTC')
+    balanceOver(
+      buckets,
+      ['0', '1', '2', '0.5'],
+      creditsOf(made, { items, next }, { items: [], next: null }),
+      '8.5',
+      'UTC',
+    )
   // Before it was made it had nothing.
   assert.deepEqual(told(making, null), { balances: [0, 3, 6, 8.5], credits: [null, 3, 6, 8.5] })
   // Of more credits than are listed the older ones are not known.
@@ -348,4 +354,19 @@ test('a balance starts with the account’s first credit, and is not shown if cr
   assert.deepEqual(told({ items: [], next: null }, null, []).balances, [null, null, null, 8.5])
   // Nothing is told of what has not come yet.
   assert.deepEqual(told(undefined, null).balances, [null, null, null, 8.5])
+})
+
+test('a balance has the monthly grants of its account, and what lapsed of the grant before', () => {
+  const buckets = ['2026-11-29', '2026-11-30', '2026-12-01', '2026-12-02']
+  const list = (...items: { at: string; after: Record<string, unknown> }[]) => ({ items, next: null })
+  const granted = list(
+    { at: '2026-12-01T00:00:01Z', after: { amount: '100', reference: 'grant:a/2026-12', lapsed: '40' } },
+    { at: '2026-11-01T00:00:01Z', after: { amount: '100', reference: 'grant:a/2026-11' } },
+  )
+  const making = list({ at: '2026-11-01T00:00:00Z', after: { name: 'a' } })
+  assert.deepEqual(balanceOver(buckets, ['10', '20', '5', '1'], creditsOf(making, list(), granted), '94', 'UTC'), {
+    balances: [60, 40, 95, 94],
+    credits: [null, null, 95, null],
+  })
+  assert.deepEqual(creditsOf(making, list(), undefined).credited, [])
 })

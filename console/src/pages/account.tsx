@@ -44,6 +44,9 @@ function AccountView({ account, version }: { account: Account; version: string |
   const credited = useSteady<Listed<AuditRecord>>(
     withQuery('/audit', { operation: 'account.credit', object: id, limit: 200 }),
   )
+  const granted = useSteady<Listed<AuditRecord>>(
+    withQuery('/audit', { operation: 'account.grant', object: id, limit: 200 }),
+  )
   const made = useSteady<Listed<AuditRecord>>(
     withQuery('/audit', { operation: 'account.create', object: id, limit: 1 }),
   )
@@ -76,7 +79,7 @@ function AccountView({ account, version }: { account: Account; version: string |
             path={path}
             usage={shown}
             balance={account.balance}
-            credits={creditsOf(made.data, credited.data)}
+            credits={creditsOf(made.data, credited.data, granted.data)}
             range={range}
           />
         )}

@@ -16,14 +16,26 @@ type Change = Pick<AuditRecord, 'at' | 'after'>
 const never = '9999-12-31T00:00:00Z'
 
 /**
- * Reads an account's credits from the audit trail: those given to it, the newest first, and the one of its creation.
+ * Reads an account's credits from the audit trail: those given to it, the newest first, its monthly grants, and the one
+ * of its creation.
  * @param made the record of its creation; without items if the creation is older than the audit trail
  */
-export function creditsOf(made: Listed<Change> | undefined, given: Listed<Change> | undefined): Credits {
-  if (!made || !given) return { credited: [], knownFrom: never }
-  const credited = given.items.map(({ at, after }) => ({ at, credits: String(after?.['amount'] ?? '0') }))
+export function creditsOf(
+  made: Listed<Change> | undefined,
+  given: Listed<Change> | undefined,
+  granted: Listed<Change> | undefined,
+): Credits {
+  if (!made || !given || !granted) return { credited: [], knownFrom: never }
+  const credited = [...given.items, ...granted.items].flatMap(({ at, after }) => {
+    const { amount = '0', lapsed } = after ?? {}
+    return [
+      { at, credits: String(amount) },
+      // The unspent part of the grant before is taken away together with a new grant.
+      ...(lapsed === undefined ? [] : [{ at, credits: `-${lapsed}` }]),
+    ]
+  })
   const [making] = made.items
-  if (given.next !== null || !making) return { credited, knownFrom: credited.at(-1)?.at ?? never }
+  if (given.next !== null || !making) return { credited, knownFrom: given.items.at(-1)?.at ?? never }
   const first = { at: making.at, credits: String(making.after?.['credit'] ?? '0') }
   return { credited: [...credited, first], knownFrom: undefined }
 }
