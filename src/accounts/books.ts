@@ -502,7 +502,7 @@ export function createBooks(
       if (session) await change(signOut(digest))
       return session
     },
-    ...signInBooks(store, change, counting),
+    ...signInBooks(store, change, counting, calendar),
     confirmClock: () => change(confirmClock()),
     correctAhead: (lastMs) => change(correctAhead(lastMs, calendar)),
     noteAct: (trail) => change({ about: {}, decide: () => ({ writes: [], result: undefined, trail, isAct: true }) }),
@@ -562,7 +562,7 @@ type PlainChange = <T>(one: BookChange<T>) => Promise<T>
 type CountedChange = <T>(make: (counted: PersonCounting) => BookChange<T | Uncounted>) => Promise<T>
 
 /** The books of people who sign in (src/accounts/sign-in). */
-function signInBooks(store: BookStore, change: PlainChange, counting: CountedChange) {
+function signInBooks(store: BookStore, change: PlainChange, counting: CountedChange, calendar: Calendar) {
   return {
     beginGrant: (wishes) => change(beginGrant(wishes)),
     holdGrant: (id, sealed) => change(holdGrant(id, sealed)),
@@ -580,7 +580,7 @@ function signInBooks(store: BookStore, change: PlainChange, counting: CountedCha
       (await hasCode(code)) ? change(redeemCode(code, shown, lives)) : { error: 'invalid_grant' },
     refreshSession: (...asked) => change(refreshSession(...asked)),
     settleRefresh: (...asked) => counting((counted) => settleRefresh(...asked, counted)),
-    createOwnKey: (sessionKeyId, name) => change(createOwnKey(sessionKeyId, name)),
+    createOwnKey: (sessionKeyId, name) => change(createOwnKey(sessionKeyId, name, calendar)),
     endSession: (name, why) => change(endSession(name, why)),
   } satisfies Partial<Books>
 

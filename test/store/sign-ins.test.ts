@@ -570,6 +570,20 @@ onEachStore((engine) => {
     await assert.rejects(store.createOwnKey(again.session.keyId, 'x'), { code: 'no_session' })
   })
 
+  test('Y20 a key that a person made has the limits of the session, and its budget is counted from the start', async () => {
+    const { store } = await open()
+    const { session } = await signIn(store)
+    await store.updateKey(session.keyId, { budget: { nanos: 5n, per: 'day' }, requestsPerMinute: 7 })
+    const made = await store.createOwnKey(session.keyId, 'agent')
+    assert.ok(typeof made === 'object')
+    const key = (await store.listKeys('one')).find(({ id }) => id === made.id)
+    assert.deepEqual(
+      [key?.bounds.budget, key?.bounds.requestsPerMinute, key?.spend?.spentNanos],
+      [{ nanos: 5n, per: 'day' }, 7, 0n],
+    )
+    assert.deepEqual((await store.audit(verifyOptions)).findings, [])
+  })
+
   test('Y20 each name that the operation takes for a key of a person is a label with its mark', async () => {
     const { store } = await open()
     const { session } = await signIn(store, { sealed: 'x' })

@@ -2,7 +2,8 @@ import { hasEnded } from '../account.ts'
 import { BookError } from '../book-error.ts'
 import type { IssuedKey, KeyRow } from '../book-rows.ts'
 import type { BookChange, BookWrite } from '../book-rules.ts'
-import { checkLabel, issueKey } from '../book-rules.ts'
+import { beginSpend, checkLabel, issueKey } from '../book-rules.ts'
+import type { Calendar } from '../calendar.ts'
 import { ownKeyMark, type SignInFacts } from './rows.ts'
 
 /*
@@ -18,15 +19,21 @@ const ownKeyMs = 7 * dayMs
 export const ownKeysMax = 20
 
 /**
- * Makes a key with the person, the account and the models of a session.
- * @param name the name of the agent and its machine
+ * Makes a key with the person, the account and the limits of a session. A budget begins with nothing spent.
+ * @param name the name of the agent and its machine @param calendar of the reporting zone, because budgets follow its
+ *   days
  * @returns `unconfirmed` if the provider's last confirmation is too old; `many` if the person has `ownKeysMax` keys
  * @throws BookError `no_session`, `label_invalid`, `label_secret`
  */
-export function createOwnKey(sessionKeyId: string, name: string): BookChange<IssuedKey | 'unconfirmed' | 'many'> {
+export function createOwnKey(
+  sessionKeyId: string,
+  name: string,
+  calendar: Calendar,
+): BookChange<IssuedKey | 'unconfirmed' | 'many'> {
   return {
     about: { signIn: { keyId: sessionKeyId } },
-    decide({ signIn: found, nowMs }) {
+    decide(facts) {
+      const { signIn: found, nowMs } = facts
       if (!found || found.signIn.endedMs !== undefined) throw new BookError('no_session', sessionKeyId)
       const { signIn, key, ownKeys } = found
       const ownExpiresMs = signIn.askedMs + ownKeyMs
@@ -38,8 +45,10 @@ export function createOwnKey(sessionKeyId: string, name: string): BookChange<Iss
       const label = ownKeyMark + name
       checkLabel(label, accountId)
       const { write, issued } = issueKey({ accountId, label, ownExpiresMs, bounds }, nowMs)
+      const { budget } = bounds
+      const writes = [write, ...(budget ? beginSpend(accountId, issued.id, budget, calendar, facts) : [])]
       const after = { account: accountId, prefix: issued.prefix, label, person: signIn.personId, session: signIn.id }
-      return { writes: [write], result: issued, trail: { operation: 'key.create', object: issued.id, after } }
+      return { writes, result: issued, trail: { operation: 'key.create', object: issued.id, after } }
     },
   }
 }
