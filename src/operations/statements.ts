@@ -197,7 +197,7 @@ function tellStatement(
   { groups, credits, entries, digest, openingNanos, closingNanos }: StatementSums,
   { buyer, words, timeZone, head, ...names }: StatementHeader,
 ): ToldStatement {
-  const [keys, persons] = [new Map(names.keys), new Map(names.persons)]
+  const [keys, persons] = [new Map(names.keys), nameApart(names.persons)]
   const [used, returned] = [groups.filter((one) => !one.isReturn), groups.filter((one) => one.isReturn)]
   const sum = (all: readonly { amountNanos: bigint }[]) => all.reduce((nanos, one) => nanos + one.amountNanos, 0n)
   const by = (wordsOf: Parameters<typeof sumLines>[1]) => sumLines(groups, wordsOf)
@@ -230,6 +230,18 @@ function tellStatement(
     to: entries?.to ?? null,
     ...{ digest, head, command: `triwire statement ${account} ${month} --json` },
   }
+}
+
+/** Adds the id to a name that several people of a statement have, as reports do. */
+function nameApart(persons: StatementHeader['persons']): ReadonlyMap<string, { id: string; name: string }> {
+  const people = new Map(persons.map(([, person]) => [person.id, person.name]))
+  const namesakes = Map.groupBy(people, ([, name]) => name)
+  return new Map(
+    persons.map(([one, { id, name }]) => [
+      one,
+      { id, name: namesakes.get(name)!.length > 1 ? `${name} (${id})` : name },
+    ]),
+  )
 }
 
 function tellLine({ requests, tokens, amountNanos }: StatementLine): z.output<typeof lineShape> {

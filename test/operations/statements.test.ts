@@ -50,6 +50,43 @@ const post = fc.record({
 })
 
 onEachStore((engine) => {
+  test('a statement tells people apart who have the same name', async () => {
+    const store = await engine.open({ atMs: startMs })
+    const { id } = await store.createAccount('a', 10n ** 12n)
+    const ids: string[] = []
+    for (const name of ['Ann', 'Ann', 'Eva']) ids.push((await store.createPerson({ name })).id)
+    const [ann = '', other = '', eva = ''] = ids
+    await store.postDebits(
+      ids.map((person, n) => ({ ...createDebitRow(`r${n}`, id), amountNanos: 1n, details: { person } })),
+    )
+    await store.turn(lateMs)
+    for (const month of ['2026-08', '2026-08']) {
+      const { people } = await readStatement(store, id, month)
+      assert.deepEqual(
+        people.map(({ person }) => person),
+        [...[ann, other].sort().map((one) => `Ann (${one})`), 'Eva'],
+      )
+    }
+    // Two identities of one person are one line.
+    const linked = await store.createAccount('b', 10n ** 12n)
+    await store.linkPersons(ann, other)
+    await store.postDebits(
+      [ann, other, eva].map((person, n) => ({
+        ...createDebitRow(`s${n}`, linked.id),
+        amountNanos: 1n,
+        details: { person },
+      })),
+    )
+    const { people } = await readStatement(store, linked.id, '2026-12')
+    assert.deepEqual(
+      people.map(({ person, requests }) => [person, requests]),
+      [
+        ['Ann', 2],
+        ['Eva', 1],
+      ],
+    )
+  })
+
   test('issue 46 laws 8 and 9: opening plus credits, use and returns is the closing, the next opening; all parts are the whole', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(post, { minLength: 1, maxLength: 30 }), async (posts) => {
