@@ -1,3 +1,4 @@
+import { type RankedSpend, rank } from '../accounts/usage/question.ts'
 import { noCursor, readPlace } from './cursor.ts'
 import type { Context } from './operation.ts'
 
@@ -34,7 +35,8 @@ export async function pageBySpend<Row extends { id: string }>(
   { by, accountId, limit, find }: SpendQuery<Row>,
 ): Promise<{ rows: Row[]; placeOf(row: Row): [string, string] }> {
   const isBehind = behind(beyond)
-  const ranked = await books.rankSpent({ by, accountId, days: daysMax, nowMs, top: rankedMax })
+  const single = await books.rankSpent({ by, accountId, days: daysMax, nowMs, top: rankedMax })
+  const ranked = by === 'key' ? await rankLines(books, single) : single
   const spent = new Map(ranked.map(({ id, nanos }) => [id, nanos]))
   const ids = ranked.flatMap(({ id, nanos }) => (nanos > 0n && isBehind(nanos, id) ? [id] : []))
   const rows: Row[] = []
@@ -44,6 +46,16 @@ export async function pageBySpend<Row extends { id: string }>(
     rows.push(...asked.flatMap((id) => found.get(id) ?? []))
   }
   return { rows: rows.slice(0, limit + 1), placeOf: ({ id }) => [`${spent.get(id)}`, id] }
+}
+
+/** Ranks keys by what all keys of their line (a key with its successors) spent, because reports show these figures. */
+async function rankLines(books: Context['books'], ranked: readonly RankedSpend[]): Promise<RankedSpend[]> {
+  const ids = await books.listLines(ranked.map(({ id }) => id))
+  const lines = await books.findLines(ids)
+  const lineOf = (id: string) => lines.get(id) ?? id
+  const sums = new Map<string, bigint>()
+  for (const { id, nanos } of ranked) sums.set(lineOf(id), (sums.get(lineOf(id)) ?? 0n) + nanos)
+  return rank(ids.map((id) => ({ id, nanos: sums.get(lineOf(id)) ?? 0n })))
 }
 
 /** Makes a function that tells if a row is after the cursor. @throws ProblemError for a cursor of another list */

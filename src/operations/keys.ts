@@ -204,7 +204,9 @@ export const keyOperations = [
       sort: z
         .enum([...keySorts, bySpend])
         .default('created')
-        .describe(`the order; \`-created\`: the newest first; ${bySpendText}`),
+        .describe(
+          `the order; \`-created\`: the newest first; ${bySpendText}; a key counts with all keys of its rotation`,
+        ),
       ...field.paging,
     }),
     output: keyShape,

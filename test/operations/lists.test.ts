@@ -67,6 +67,16 @@ test('issue 13: accounts and keys are listed by their spending of thirty days, f
     ['of most', ['of equal', 'of some'], 'of little'],
   )
   assert.deepEqual(await readAll(ask, '/keys?sort=-spent&account=little', 'label'), ['of little'])
+  const next = gateway.store.rotateKey(keys['little']!, 0)
+  const row = { ...createDebitRow('req_next', accounts['little']!), keyId: next.id, createdMs: gateway.nowMs() }
+  gateway.store.postDebits([{ ...row, amountNanos: 9_000n }])
+  const unspent = gateway.store.rotateKey(keys['most']!, 0)
+  const ranked = await readAll(ask, '/keys?sort=-spent&limit=1', 'id')
+  assert.deepEqual(ranked.slice(0, 4), [
+    ...[keys['little'], next.id].toSorted(),
+    ...[keys['most'], unspent.id].toSorted(),
+  ])
+  assert.deepEqual(ranked.slice(4), [keys['some'], keys['equal']].toSorted())
   const { body } = await ask('GET', '/accounts?sort=-spent&limit=1')
   assert.equal(problemOf(await ask('GET', `/accounts?sort=-created&cursor=${body['next']}`)), 'cursor_invalid')
   const [digest] = JSON.parse(Buffer.from(String(body['next']), 'base64url').toString()) as [string]

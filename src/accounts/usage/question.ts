@@ -100,3 +100,8 @@ export type SpendRanking = {
 
 /** A row of a ranking. @property nanos the cost in nano-credits, minus the amounts given back */
 export type RankedSpend = { id: string; nanos: bigint }
+
+/** Sorts rows of a ranking: the highest spend first, and rows with the same spend by id. */
+export function rank(rows: readonly RankedSpend[]): RankedSpend[] {
+  return rows.toSorted((a, b) => (a.nanos === b.nanos ? (a.id < b.id ? -1 : 1) : a.nanos > b.nanos ? -1 : 1))
+}

@@ -3,6 +3,7 @@ import { type FoundRow, type RowReading, readUsage, type UsageTail } from '../..
 import {
   type FoldProgress,
   type RankedSpend,
+  rank,
   type SpendRanking,
   type UsageQuestion,
   unfoldedMax,
@@ -105,9 +106,7 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, words:
     const rows = yield* rowsOf(selectMost(dialect, { by, account, ...range, unfolded, limit: top + unfolded.length }))
     const known = yield* words.readWords(rows.map(({ id }) => Number(id)))
     for (const { id, spent: nanos } of rows) add(known.get(Number(id))!, BigInt(nanos as bigint | string))
-    const ranked = [...spent].map(([id, nanos]) => ({ id, nanos }))
-    ranked.sort((a, b) => (a.nanos === b.nanos ? (a.id < b.id ? -1 : 1) : a.nanos > b.nanos ? -1 : 1))
-    return ranked.slice(0, top)
+    return rank([...spent].map(([id, nanos]) => ({ id, nanos }))).slice(0, top)
   }
 
   /** Reads the total cost of a key, without debits that were reversed, in nano-credits. */
