@@ -54,6 +54,7 @@ export async function findAccountId(books: Books, account: string): Promise<stri
   try {
     return (await books.findAccount(account)).id
   } catch (error) {
+    if (!(error instanceof BookError)) throw error
     throw wrongField('account', `There is no account "${withoutKeys(account)}": see triwire account list`, error)
   }
 }
@@ -63,7 +64,8 @@ export async function findPersonId(books: Books, person: string): Promise<string
   try {
     return (await books.findPerson(person)).id
   } catch (error) {
-    throw wrongField('person', error instanceof BookError ? sentenceOf(error) : 'must name a person', error)
+    if (!(error instanceof BookError)) throw error
+    throw wrongField('person', sentenceOf(error), error)
   }
 }
 

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { StoreSilent } from '../../src/accounts/account.ts'
+import type { Books } from '../../src/accounts/books.ts'
+import { findAccountId, findPersonId } from '../../src/operations/filter.ts'
 import { startApi } from './api.ts'
 
 test('issue 13: each wrong field is reported by its name, with what is right', async () => {
@@ -56,4 +59,13 @@ test('issue 13: each wrong field is reported by its name, with what is right', a
     )
     for (const [at, [, detail]] of expected.entries()) assert.match(errors[at]!.detail, detail, what)
   }
+})
+
+test('a filter whose account or person cannot be looked up now reports that, and not that there is none', async () => {
+  const silent = async () => {
+    throw new StoreSilent('')
+  }
+  const books = { findAccount: silent, findPerson: silent } as unknown as Books
+  await assert.rejects(findAccountId(books, 'acme'), StoreSilent)
+  await assert.rejects(findPersonId(books, 'Ada'), StoreSilent)
 })
