@@ -215,8 +215,17 @@ class KeysPlanning {
     const team = { id, alias, isBlocked: whyRefused(row) !== undefined, models: modelsOf(row['models']) }
     if (isAccount) {
       const name = this.#freeName(alias, id)
-      const { budget, left } = budgetOf(row, limits, (text) => this.#notes.add(`team ${name}: ${text}`))
+      const notes: string[] = []
+      const { budget, left } = budgetOf(row, limits, (text) => notes.push(`team ${name}: ${text}`))
       const credit = this.#options.creditNanos ?? left ?? 0n
+      // A budget that is not renewed here is the credit of the account, unless the credit of all accounts is given.
+      if (budget && !budget.per && this.#options.creditNanos !== undefined)
+        this.#settings.push({
+          setting: `max_budget of team ${alias}`,
+          fate: 'replaced',
+          why: `by --credit, the account ${name} may spend ${formatCredits(credit)} credits`,
+        })
+      else for (const text of notes) this.#notes.add(text)
       if (this.#options.creditNanos === undefined && left !== undefined && budget?.per !== undefined)
         this.#notes.add(
           `team ${name}: ${formatCredits(left)} are booked once; for credit in each month: ${commandLine('posix', ['triwire', 'account', 'grant', name])} 50/month`,

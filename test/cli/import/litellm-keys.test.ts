@@ -454,6 +454,21 @@ test('issue 50 a team with a budget or limits becomes an account with the rest, 
   assert.equal(plan(keys, [{ ...rich, rpm_limit: 0 }]).foreign.accounts[0]!.state, 'suspended')
 })
 
+test('issue 50 the import reports that --credit replaces a budget of a team that is not renewed here', () => {
+  const keys = [keyRow('sk-1', { team_id: 't1' })]
+  const told = (fields: Entry, creditNanos: bigint | undefined) => {
+    const { foreign, settings, notes } = plan(keys, [teamRow('t1', { max_budget: 50, ...fields })], { creditNanos })
+    const replaced = settings.filter(({ fate }) => fate === 'replaced').map(({ setting, why }) => `${setting}: ${why}`)
+    return [foreign.accounts[0]!.creditNanos, replaced.join(), /stricter/.test(notes.join())]
+  }
+  const replaced = 'max_budget of team Team t1: by --credit, the account Team t1 may spend 500 credits'
+  const given = 500_000_000_000n
+  assert.deepEqual(told({}, given), [given, replaced, false])
+  assert.deepEqual(told({ budget_duration: '90d' }, given), [given, replaced, false])
+  assert.deepEqual(told({ budget_duration: '30d' }, given), [given, '', false])
+  assert.deepEqual(told({ budget_duration: '90d' }, undefined), [50_000_000_000n, '', true])
+})
+
 test('issue 50 the import reports the limit of requests a minute of accounts that LiteLLM does not limit', () => {
   const notesOf = (teams: Entry[]) => plan([keyRow('sk-1', { team_id: 't1' })], teams).notes.join()
   const rates = /may make as many requests a minute as limits\.requests_per_minute says.* --rpm 3000/
