@@ -1,5 +1,6 @@
 import { refresh, useAgain, useSteady } from '../api/load.ts'
 import { readCredits } from '../pure/format.ts'
+import { tellEvents } from '../pure/webhook-events.ts'
 import { creditName } from '../session.ts'
 import type { Listed, WebhookRow } from '../shapes.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -95,11 +96,9 @@ const resultWords: Readonly<Record<string, string>> = {
   unreachable: 'not reached',
 }
 
-const eventsInAll = 8
-
 function Events({ of: events }: { of: WebhookRow['events'] }) {
-  const words = events.map((event) => event.replace('_80', ' at 80 %').replaceAll('_', ' '))
-  return <span title={words.join(', ')}>{events.length === eventsInAll ? 'everything' : words.join(', ')}</span>
+  const { short, all } = tellEvents(events)
+  return <span title={all}>{short}</span>
 }
 
 type Telling = NonNullable<WebhookRow['last']>
