@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
+import { outcomeColours, outcomesMax } from '../../console/src/pure/colours.ts'
+import { outcomes } from '../../src/accounts/ledger.ts'
 
 type Rgb = readonly [number, number, number]
 
@@ -115,4 +117,13 @@ test('a registered colour starts as that of the light theme', () => {
     const [, initial] = new RegExp(`@property --${name} \\{[^}]*initial-value: (#[0-9a-f]{6})`).exec(style)!
     assert.equal(initial, colourOf(name, 'light'), name)
   }
+})
+
+test('a plot by outcome asks for every outcome', () => {
+  assert.equal(outcomesMax, outcomes.length)
+  for (const name of Object.keys(outcomeColours))
+    assert.ok(
+      outcomes.some((outcome) => outcome === name),
+      name,
+    )
 })

@@ -2,6 +2,7 @@ import { failingModels } from '../api/ask.ts'
 import { useSteady } from '../api/load.ts'
 import { apiOf, isDemo } from '../demo.ts'
 import { hrefOf, pageHref, place, setQuery } from '../location.ts'
+import { outcomesMax } from '../pure/colours.ts'
 import { changeQuery, readList } from '../pure/place.ts'
 import { periodBefore, type Range } from '../pure/range.ts'
 import { sumOf, sumOfCredits } from '../pure/usage.ts'
@@ -26,7 +27,7 @@ export function Overview() {
   const shown = only.length > 0 ? { ...filters, [by]: only.join(',') } : filters
   const path = usagePath({ range, by, measures: overviewMeasures, top: 6, only: shown })
   const main = useSteady<Usage>(path)
-  const outcomesPath = usagePath({ range, by: 'outcome', measures: ['requests'], top: 9, only: shown })
+  const outcomesPath = usagePath({ range, by: 'outcome', measures: ['requests'], top: outcomesMax, only: shown })
   const outcomes = useSteady<Usage>(outcomesPath)
   const whole = { ...range, bucket: 'all' as const }
   const span = useSteady<Usage>(usagePath({ range: whole, measures: overviewMeasures, only: shown }))

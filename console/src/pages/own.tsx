@@ -3,6 +3,7 @@ import { refresh, useAgain, useSteady } from '../api/load.ts'
 import { go, hrefOf, pageHref } from '../location.ts'
 import { Plot } from '../plot/plot.tsx'
 import { dayIn, tellMonth } from '../pure/calendar.ts'
+import { outcomesMax } from '../pure/colours.ts'
 import { readCredits, tellCount, tellCredits, tellPlotted } from '../pure/format.ts'
 import { spanOfBucket } from '../pure/range.ts'
 import { sumOf, sumOfCredits } from '../pure/usage.ts'
@@ -135,7 +136,7 @@ const figuresMs = 60_000
 function OwnPlots() {
   const range = useRange()
   const spend = useSteady<Usage>(usagePath({ range, by: 'model', measures: ['credits', 'requests'], top: 6 }))
-  const outcomes = useSteady<Usage>(usagePath({ range, by: 'outcome', measures: ['requests'], top: 9 }))
+  const outcomes = useSteady<Usage>(usagePath({ range, by: 'outcome', measures: ['requests'], top: outcomesMax }))
   // Figures are summed from many entries, so they are loaded less often.
   useAgain(() => refresh('/me/usage'), figuresMs)
   const frameOf = ({ buckets, bucket, complete_until }: Usage) => ({

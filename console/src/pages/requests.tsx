@@ -6,6 +6,7 @@ import { refresh, useList, useLoad, useSteady } from '../api/load.ts'
 import { isDemo } from '../demo.ts'
 import { hrefOf, place, setQuery } from '../location.ts'
 import { Plot } from '../plot/plot.tsx'
+import { outcomesMax } from '../pure/colours.ts'
 import { tellCount, tellRequests } from '../pure/format.ts'
 import { readList } from '../pure/place.ts'
 import { spanOfBucket } from '../pure/range.ts'
@@ -350,7 +351,7 @@ function Histogram() {
   const range = useRange('24h')
   const { query } = place.value
   const only = Object.fromEntries(['account', 'key', 'model', 'upstream', 'outcome'].map((name) => [name, query[name]]))
-  const usage = useSteady<Usage>(usagePath({ range, by: 'outcome', measures: ['requests'], top: 10, only }))
+  const usage = useSteady<Usage>(usagePath({ range, by: 'outcome', measures: ['requests'], top: outcomesMax, only }))
   useFresh(range.endsNow, usage.tookMs, '/usage')
   return (
     <Shown of={usage} height={262}>

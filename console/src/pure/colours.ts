@@ -28,6 +28,9 @@ export function assignColours(shown: readonly string[], memory: Map<string, numb
   return assigned
 }
 
+/** The number of outcomes of requests. Plots by outcome show all of them. */
+export const outcomesMax = 10
+
 /** The colour of each outcome of a request, the same in all plots; rare outcomes share the grey of "other". */
 export const outcomeColours: Readonly<Record<string, string>> = {
   ok: 's3',
