@@ -42,7 +42,7 @@ export function SignIn() {
             name="token"
             type="password"
             required
-            maxLength={200}
+            maxLength={300}
             ref={field}
             autocomplete="current-password"
             spellcheck={false}
