@@ -212,6 +212,18 @@ onEachStore((engine) => {
     await store.close()
   }
 
+  test('issue 46 C15 the head of a statement covers a correction from its creation on, as verify does', async () => {
+    const store = await engine.open({ atMs: startMs })
+    const { b, post } = await damage(store)
+    await store.correctAhead(lastMs)
+    // The last entry of one account is the correction, which is dated two years ahead. The other account goes on.
+    await store.turn(startMs + 3 * day)
+    await post('req_later', b, startMs + 3 * day)
+    const heads = await Promise.all([1, 2, 3].map((days) => store.makeHead(startMs + days * day)))
+    for (const head of heads)
+      assert.deepEqual((await store.audit({ ...verifyOptions, against: parseHead(head) })).findings, [], head)
+  })
+
   test('issue 46 C15 without entries ahead there is nothing to correct, and a time that is itself ahead is refused', async () => {
     const store = await engine.open({ atMs: startMs })
     const { id } = await store.createAccount('one', 5n)

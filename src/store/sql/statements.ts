@@ -102,7 +102,10 @@ export function createStatements(dialect: Dialect) {
     }
   }
 
-  /** Makes the head (a digest of all entries) of a past moment, for `ledger verify --against`. */
+  /**
+   * Makes the head (a digest of all entries) of a past moment, for `ledger verify --against`. As in `HeadHash`, a
+   * correction counts from its creation. It is found by the table `shifted`, which has the correction itself too.
+   */
   function* makeHead(momentMs: number): StoreStep<string> {
     const away = findAway(yield* readArchives(dialect)).filter(({ untilMs }) => momentMs < untilMs)
     if (away.length > 0) throw monthsAway(away)
@@ -114,6 +117,10 @@ export function createStatements(dialect: Dialect) {
           put,
         ) => `SELECT a.account_id, (SELECT l.digest FROM (SELECT * FROM (SELECT e.seq, e.digest FROM ${schema}.entries e
             WHERE e.account_id = a.account_id AND e.posted_ms <= CAST(${put(momentMs)} AS bigint) ORDER BY e.seq DESC LIMIT 1) e
+            UNION ALL SELECT * FROM (SELECT e.seq, e.digest FROM ${schema}.shifted s
+              JOIN ${schema}.entries e ON e.account_id = s.account_id AND e.seq = s.seq AND e.posted_ms = s.posted_ms
+              WHERE s.account_id = a.account_id AND e.kind = 'credit' AND e.effective IS NOT NULL
+                AND e.created_ms <= CAST(${put(momentMs)} AS bigint) ORDER BY s.seq DESC LIMIT 1) c
             UNION ALL SELECT s.to_seq, s.last_digest FROM ${schema}.seals s JOIN ${schema}.archives x ON x.month = s.month AND ${isAwaySql}
             WHERE s.account_id = a.account_id) l ORDER BY l.seq DESC LIMIT 1) AS digest
           FROM ${ends} a
