@@ -6,8 +6,8 @@ import { parseHead } from '../../src/accounts/chain.ts'
 import { type Correction, correctTimes, countOf, eachCorrected } from '../../src/accounts/corrections.ts'
 import type { AheadPage } from '../../src/accounts/entries.ts'
 import { runsUpTo } from '../support/runs.ts'
-import { onEachStore, type TestStore } from './engines.ts'
-import { costNanos, createDebitRow, verifyOptions } from './fixtures.ts'
+import { onEachStore, openFile, type TestStore } from './engines.ts'
+import { costNanos, createDebitRow, createPath, verifyOptions } from './fixtures.ts'
 import { redigest } from './forge.ts'
 
 /*
@@ -334,6 +334,30 @@ onEachStore((engine) => {
       )
     }
   })
+})
+
+test('issue 46 C15 a correction is made for the moment at which its entries were found, even if they are hardly ahead', async () => {
+  for (let beforeMs = 1; beforeMs <= 8; beforeMs++) {
+    // Each look at this clock takes a millisecond.
+    let ms = startMs
+    const clock = {
+      get atMs() {
+        return ms++
+      },
+      set atMs(to) {
+        ms = to
+      },
+    }
+    const store = openFile(createPath(), clock)
+    const { id } = await store.createAccount('one', 5n)
+    ms = startMs + hour
+    await store.credit(id, 1n, 'ahead')
+    const [{ postedMs } = assert.fail()] = await store.listEntries({ accountId: id, limit: 1 })
+    ms = postedMs - beforeMs
+    await store.correctAhead(startMs + 1_000)
+    ms = postedMs + day
+    assert.deepEqual(await store.verify(verifyOptions), [], `${beforeMs} ms before`)
+  }
 })
 
 test('issue 46 C15 entries of a correction are read by pages, each once and in order, however many there are', async () => {

@@ -148,7 +148,6 @@ export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Fact
       personKeys: asked === undefined && !identity ? [] : yield* findPersonKeys(dialect, persons),
       accounts,
     },
-    ...(about.ahead && (yield* findAhead(dialect))),
     made: once && (yield* first(selectRegister(dialect, 'made', { actor: once.actor, once: once.key }))),
     session: about.session === undefined ? undefined : yield* first(selectSession(dialect, about.session)),
     grants,
@@ -156,19 +155,22 @@ export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Fact
     clock: about.isDated && (yield* readClock(dialect)),
     ...{ oauthGrant, signIn },
     nowMs: yield* readNowMs(dialect),
+    ...(about.ahead && (yield* findAhead(dialect))),
   }
 }
 
 /**
  * Finds entries that a wrong clock dated in the future and that are not corrected yet. Also returns the budgets and
- * grants of their accounts, and all budgets whose current period begins in the future.
+ * grants of their accounts, and all budgets whose current period begins in the future. `nowMs` is the time for which
+ * all of this was found.
  */
-function* findAhead(dialect: Dialect): StoreStep<Pick<Facts, 'ahead' | 'aheadBudgets' | 'aheadGrants'>> {
-  const ahead = yield* listAhead(dialect)
+function* findAhead(dialect: Dialect): StoreStep<Pick<Facts, 'ahead' | 'aheadBudgets' | 'aheadGrants' | 'nowMs'>> {
+  const nowMs = yield* readNowMs(dialect)
+  const ahead = yield* listAhead(dialect, nowMs)
   const ids = new Set(ahead.map(({ accountId }) => accountId))
   const rows = yield* ask(
     dialect,
-    (put) => `SELECT DISTINCT b.account_id, b.scope, b.budget_per, s.from_ms > ${dialect.now(put)} AS begins
+    (put) => `SELECT DISTINCT b.account_id, b.scope, b.budget_per, s.from_ms > ${put(nowMs)} AS begins
       FROM (${selectBudgeted(dialect.schema)}) b LEFT JOIN ${dialect.schema}.spends s ON s.scope = b.scope`,
   )
   const budgets = rows.filter(({ account_id, begins }) => Boolean(Number(begins)) || ids.has(account_id as string))
@@ -179,14 +181,20 @@ function* findAhead(dialect: Dialect): StoreStep<Pick<Facts, 'ahead' | 'aheadBud
   const aheadGrants: { accountId: string; references: string[] }[] = []
   for (const { accountId } of ahead.filter(({ hasGrant }) => hasGrant))
     aheadGrants.push({ accountId, references: yield* listReferences(dialect, 'grant', accountId) })
-  return { ahead, aheadBudgets, aheadGrants }
+  return { ahead, aheadBudgets, aheadGrants, nowMs }
 }
 
-/** Lists accounts with entries that are dated after the store's time and are not corrected yet. */
-function* listAhead(dialect: Dialect): StoreStep<AheadAccount[]> {
+/**
+ * Lists accounts with entries that are dated after the store's time and are not corrected yet. The time is a value of
+ * the statement. If it were the result of a function, PostgreSQL could not use the index of times, and would read the
+ * whole ledger.
+ * @param atMs the store's time, if the caller has read it
+ */
+function* listAhead(dialect: Dialect, atMs?: number): StoreStep<AheadAccount[]> {
   const { schema } = dialect
+  const nowMs = atMs ?? (yield* readNowMs(dialect))
   const rows = yield* ask(dialect, (put) => {
-    const now = dialect.now(put)
+    const now = `CAST(${put(nowMs)} AS bigint)`
     return `SELECT t.*, a.name,
         coalesce((SELECT CASE WHEN p.kind = 'credit' AND p.effective IS NOT NULL THEN p.created_ms ELSE p.posted_ms END
           FROM ${schema}.entries p WHERE p.account_id = t.account_id AND p.seq = t.from_seq - 1), a.created_ms, 0) AS after_ms

@@ -127,3 +127,29 @@ test('issue 13: more simultaneous reports than connections wait for one another,
   const told = await Promise.all(asked)
   for (const { groups } of told) assert.deepEqual(groups[0]?.of, ['k'])
 })
+
+test('issue 46 C15: entries that are dated ahead are found by the index of times, however long the ledger is', {
+  skip: withoutPostgres(),
+}, async () => {
+  const { url } = await startStore('ahead')
+  const database = openDatabase({
+    url,
+    max: 1,
+    patienceMs: 5_000,
+    purpose: 'trial',
+    settings: { enable_seqscan: 'off' },
+  })
+  atEnd(() => database.close())
+  const asked: [text: string, values: readonly unknown[]][] = []
+  const { listAhead } = createPostgresBooks({
+    ...database,
+    query(text, values = [], ...more) {
+      asked.push([text, values])
+      return database.query(text, values, ...more)
+    },
+  })
+  assert.deepEqual(await listAhead(), [])
+  const [text, values] = asked.find(([text]) => text.includes('has_grant'))!
+  const plan = (await database.query(`EXPLAIN ${text}`, values)).map((row) => row['QUERY PLAN']).join('\n')
+  assert.match(plan, /Index Cond: \(posted_ms > /)
+})
