@@ -111,8 +111,10 @@ export class PostingDesk implements Desk {
 
   /** Notes debits and reversals that were posted outside the lanes. They too are looked for after a lost connection. */
   readonly remember = (debits: readonly Debit[], returned: readonly string[]): void => {
-    this.#posted.keep(debits, this.#mustLookAgain)
-    this.#gifts.keep(returned, this.#mustLookAgain)
+    // A search that runs may still fail. The next search then looks for the same debits, so none is forgotten yet.
+    const isHolding = this.#mustLookAgain || this.#isLooking
+    this.#posted.keep(debits, isHolding)
+    this.#gifts.keep(returned, isHolding)
   }
 
   async close(): Promise<void> {

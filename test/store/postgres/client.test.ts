@@ -513,6 +513,45 @@ test('C3 F-S12: a debit that was posted again is looked for as well if a second 
   assert.deepEqual(await books.verify(verifyOptions), [])
 })
 
+test('C3 F-S12: no posted debit is forgotten while a search for lost debits runs, because the search may fail', {
+  skip,
+}, async () => {
+  const url = newDatabase()
+  const books = await openOperator(url)
+  const { id } = await books.createAccount('one', 10_000_000n)
+  const end = await readEnd(books)
+  await installFunctions(books.database, postFunctions)
+  let nowMs = 0
+  const desk = new PostingDesk({
+    ...{ url, patienceMs: 8_000, say: () => {}, clockMs: () => nowMs, isSuccessor: false },
+    windows: new SpendWindows(),
+  })
+  atEnd(() => desk.close())
+  await desk.onReached()
+  const post = (requestId: string) => desk.answers.post([packDebit(createDebitRow(requestId, id))])
+  await post(newRequestId())
+  await books.database.transact(async ({ query }) => {
+    // Every search waits for this lock, and fails. Debits are posted meanwhile.
+    await query('LOCK TABLE triwire.archived IN ACCESS EXCLUSIVE MODE')
+    await promote(books, end, 'posting')
+    nowMs = 130_000
+    await post(newRequestId())
+    await until(async () => (await searches(books)) > 0, 'a search waits')
+    await until(async () => (await searches(books)) === 0, 'the search has failed')
+  })
+  const balance = async () => (await books.findAccount('one')).balanceNanos
+  await until(async () => (await balance()) === 10_000_000n - 2n * costNanos, 'the lost debit is posted again')
+  assert.deepEqual(await books.verify(verifyOptions), [])
+})
+
+/** The number of searches for lost debits that wait for a lock. */
+const searches = async ({ database }: Operator) =>
+  (
+    await database.query(
+      `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'SELECT id FROM triwire.entries%'`,
+    )
+  ).length
+
 test('C3: a ledger that refuses every debit is checked again once a second, and not with every try', {
   skip,
 }, async () => {
