@@ -4,6 +4,7 @@ import { onEachStore } from './engines.ts'
 import { costNanos, createDebitRow, verifyOptions } from './fixtures.ts'
 
 const noon = Date.parse('2026-11-22T12:00:00Z')
+const dayMs = 86_400_000
 
 onEachStore((engine) => {
   async function open(creditNanos: bigint, budgetNanos?: bigint) {
@@ -47,6 +48,21 @@ onEachStore((engine) => {
     await store.watch({ lowNanos: [], ownLows: false, budgets: false })
     await store.credit(id, -costNanos, 'correction 2')
     assert.deepEqual([await told(), await store.verify(verifyOptions)], [[], []])
+  })
+
+  test('X15 Y15 a warning has the time of the clock, even if the entries of its account are dated ahead', async () => {
+    const { store, id, post } = await open(10n * costNanos, 3n * costNanos)
+    await store.watch({ lowNanos: [10n * costNanos], ownLows: false, budgets: true })
+    await store.turn(noon + 40 * dayMs)
+    await store.confirmClock()
+    await store.credit(id, 1n, 'ahead')
+    await store.turn(noon + 60_000)
+    await post(3)
+    const warnings = await store.takeWarnings(60_000, 10)
+    assert.deepEqual(
+      warnings.map(({ event, atMs }) => [event, atMs]).toSorted(),
+      ['credit_low', 'key_budget_80', 'key_budget_spent'].map((event) => [event, noon + 60_000]),
+    )
   })
 
   test('X15 Y20 a grant and a lapse are judged as one change: by the balance before and after both', async () => {

@@ -239,7 +239,7 @@ BEGIN
         INSERT INTO triwire.outbox (id, event, data, at_ms, next_ms)
           SELECT concat_ws(':', l.event, scopes[nth], spend.from_ms, budgets[nth]), l.event, json_build_object(
               kind, scopes[nth], 'budget_nanos', budgets[nth]::text, 'per', nullif(pers[nth], 'ever'),
-              'spent_nanos', spend.spent::text, 'until_ms', spend.until_ms)::text, next_ms, called_ms
+              'spent_nanos', spend.spent::text, 'until_ms', spend.until_ms)::text, called_ms, called_ms
           FROM (VALUES (80, kind || '_budget_80'), (100, kind || '_budget_spent')) AS l(at, event)
           WHERE l.at > spend.warned AND l.at <= level ON CONFLICT (id) DO NOTHING;
       END IF;
@@ -261,8 +261,8 @@ BEGIN
     INSERT INTO triwire.outbox (id, event, data, at_ms, next_ms)
       SELECT concat_ws(':', 'credit_low', n.account_id, l.below, n.seq), 'credit_low', json_strip_nulls(json_build_object(
           'account', n.account_id, 'balance_nanos', n.balance::text, 'below_nanos', l.below::text,
-          'own', CASE WHEN a.warn IS NOT NULL THEN 1 END))::text, n.posted_ms, called_ms
-      FROM unnest(accounts, firsts, stored, seqs, times) AS n(account_id, before, balance, seq, posted_ms)
+          'own', CASE WHEN a.warn IS NOT NULL THEN 1 END))::text, called_ms, called_ms
+      FROM unnest(accounts, firsts, stored, seqs) AS n(account_id, before, balance, seq)
         JOIN triwire.accounts a ON a.id = n.account_id
         CROSS JOIN unnest(CASE WHEN a.warn IS NULL THEN lows WHEN wants_own THEN string_to_array(a.warn, ',')::bigint[] END) AS l(below)
       WHERE n.before >= l.below AND n.balance < l.below ON CONFLICT (id) DO NOTHING;
