@@ -15,6 +15,11 @@ import { ask, askOne, execute, inTransaction, runAll, type StoreStep } from './s
 /** The age at which a warning is deleted, in ms. Servers stop trying to send a warning at half of this age. */
 export const untoldMs = 2 * warningKeptMs
 
+/** SQL: whether a warning is due. A time that is far ahead was set while the clock was ahead, so it is due too. */
+function isDue(put: Put, now: string): string {
+  return `(next_ms <= ${now} OR next_ms > ${now} + ${put(warningKeptMs)})`
+}
+
 /** Creates the queries of warnings to be sent. Each warning is given to one server at a time. */
 export function createWarnings(dialect: Dialect) {
   const { schema, isShared } = dialect
@@ -34,7 +39,7 @@ export function createWarnings(dialect: Dialect) {
 
   /** Takes the oldest due warnings. Servers ask often, so nothing is written if no warning is due. */
   function* takeWarnings(leaseMs: number, limit: number): StoreStep<StoredWarning[]> {
-    const due = (put: Put) => `SELECT 1 FROM ${schema}.outbox WHERE next_ms <= ${dialect.now(put)} LIMIT 1`
+    const due = (put: Put) => `SELECT 1 FROM ${schema}.outbox WHERE ${isDue(put, dialect.now(put))} LIMIT 1`
     return (yield* askOne(dialect, due)) ? yield* inTransaction(take(leaseMs, limit)) : []
   }
 
@@ -48,7 +53,7 @@ export function createWarnings(dialect: Dialect) {
     const taken = (put: Put) => {
       const now = dialect.now(put)
       return `UPDATE ${schema}.outbox SET next_ms = ${now} + ${put(leaseMs)} WHERE id IN (
-          SELECT id FROM ${schema}.outbox WHERE next_ms <= ${now} ORDER BY at_ms, id LIMIT ${put(limit)}
+          SELECT id FROM ${schema}.outbox WHERE ${isDue(put, now)} ORDER BY at_ms, id LIMIT ${put(limit)}
           ${isShared ? 'FOR UPDATE SKIP LOCKED' : ''})
         RETURNING id, event, data, at_ms, tries`
     }
