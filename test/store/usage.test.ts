@@ -80,6 +80,23 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
+  test('C9: the figures of all accounts may be larger than what one account can hold', async () => {
+    const store = await engine.open({ atMs: startMs })
+    const amountNanos = 5n * 10n ** 18n
+    for (const [day, name] of ['a', 'b'].entries()) {
+      await store.turn(startMs + day * 24 * hourMs)
+      const { id } = await store.createAccount(name, amountNanos)
+      await store.postDebits([{ ...createDebitRow(name, id), amountNanos }])
+    }
+    const [from = assert.fail(), to = assert.fail()] = question().bounds
+    const costs = async (bounds: number[]) => (await store.readUsage(question({ bounds }))).total.sums[1]
+    for (const isFolded of [false, true]) {
+      assert.deepEqual(await costs([from, to]), [2n * amountNanos], `folded: ${isFolded}`)
+      assert.deepEqual(await costs([from + 1, to]), [2n * amountNanos], `of entries, folded: ${isFolded}`)
+      while (await store.fold(500)) {}
+    }
+  })
+
   if (engine.name === 'SQLite')
     test('C9: entries not folded yet are found by their place, and not among all entries of the requested time', async () => {
       const path = createPath()

@@ -224,11 +224,12 @@ export function readListed(row: Record<string, unknown>): ListedEntry {
 }
 
 /** The sum of all accounts may exceed SQLite's 64 bits. So whole credits and their fractions are summed separately. */
-function sumInParts(name: string, amount: string): string {
+export function sumInParts(name: string, amount: string): string {
   return `sum((${amount}) / ${nanosPerCredit}) AS ${name}, sum((${amount}) % ${nanosPerCredit}) AS ${name}_rest`
 }
 
-function readParts(row: Record<string, unknown>, name: 'billed' | 'credited' | 'charged'): bigint {
+/** Reads a sum that `sumInParts` has selected. */
+export function readParts(row: Record<string, unknown>, name: string): bigint {
   const [whole, rest] = [row[name], row[`${name}_rest`]] as (bigint | string | null)[]
   return BigInt(whole ?? 0n) * nanosPerCredit + BigInt(rest ?? 0n)
 }

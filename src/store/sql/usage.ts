@@ -4,7 +4,7 @@ import { soundOutcomes } from '../../accounts/usage/question.ts'
 import { paidDimensions, sumColumns } from '../../accounts/usage/rollup.ts'
 import { trafficTableOf } from '../../accounts/usage/traffic.ts'
 import { type Dialect, isOneOf, type SqlValue, type Statement, statement } from './dialect.ts'
-import { countedMs, countsWithin } from './entries.ts'
+import { countedMs, countsWithin, readParts, sumInParts } from './entries.ts'
 import { wordKey } from './words.ts'
 
 /**
@@ -100,7 +100,9 @@ export function selectRows(
   const failed =
     sound.length === 0 ? 'u.requests' : `CASE WHEN u.outcome IN (${sound.join(', ')}) THEN 0 ELSE u.requests END`
   const made: Partial<Record<SumName, string>> = { errors: failed, ...(table === 'usage' && { moved: '0' }) }
-  const amounts = sums.map((name, at) => `sum(${made[name] ?? `u.${name}`}) AS s${at}`)
+  const amounts = sums.map((name, at) =>
+    name === 'cost' ? sumInParts(`s${at}`, 'u.cost') : `sum(${made[name] ?? `u.${name}`}) AS s${at}`,
+  )
   const counts = times.map((name) => `${joined(`u.${name}`)} AS ${name}`)
   const columns = [place, ...groups, ...amounts, ...counts].join(', ')
   // The plus sign keeps SQLite from using the index of days, which is only fast for few days.
@@ -197,6 +199,8 @@ const tailWords = [
 
 const counted = `CASE WHEN e.kind = 'debit' THEN 1 ELSE -1 END`
 
+const amount = `CASE WHEN e.kind = 'debit' THEN e.amount ELSE -e.amount END`
+
 const quarterOf = (schema: string) => `${countedMs(schema)} / 900000`
 
 /** The SQL of each sum of entries. A credit that reverses a debit subtracts the request and its cost. */
@@ -207,7 +211,7 @@ const summed: Record<Exclude<SumName, 'errors'>, string> = {
   requests: `sum(${counted})`,
   // The ledger has no count of requests that were moved to another upstream.
   moved: 'sum(0)',
-  cost: `sum(CASE WHEN e.kind = 'debit' THEN e.amount ELSE -e.amount END)`,
+  cost: `sum(${amount})`,
 }
 
 /** Reads the rows of `selectRows` or `selectOfEntries`. @param wordOf returns the text for the value of a grouping */
@@ -224,7 +228,9 @@ export function findRows(
     found.push({
       bucket,
       of: by.map((_, at) => wordOf(row[`d${at}`])),
-      sums: sums.map((_, at) => BigInt(row[`s${at}`] as bigint | number | string)),
+      sums: sums.map((name, at) =>
+        name === 'cost' ? readParts(row, `s${at}`) : BigInt(row[`s${at}`] as bigint | number | string),
+      ),
       times: times.map((name) => row[name] as Uint8Array | null),
     })
   }
@@ -274,7 +280,9 @@ export function selectOfEntries(dialect: Dialect, { bounds, by, only, within, su
   return statement(dialect, (put) => {
     const is = (name: string, words: readonly string[]) => isOneOf(put, entryWords[name as UsageGrouping], words)
     const failed = () => `sum(CASE WHEN ${is('outcome', soundOutcomes)} THEN 0 ELSE ${counted} END)`
-    const amounts = sums.map((name, at) => `${name === 'errors' ? failed() : summed[name]} AS s${at}`)
+    const amounts = sums.map((name, at) =>
+      name === 'cost' ? sumInParts(`s${at}`, amount) : `${name === 'errors' ? failed() : summed[name]} AS s${at}`,
+    )
     const isOne = bounds.length === 2
     const places = [
       ...(isOne ? [] : [`${quarterOf(dialect.schema)} AS time`]),
@@ -331,7 +339,7 @@ export function selectSpent({ schema, parameter }: Dialect, accountId: string, k
   return {
     text: `SELECT coalesce((SELECT k.cost FROM ${schema}.sums_k k WHERE k.account = ${idOf('account', account)}
         AND k.key = ${idOf('key', key)}), 0)
-      + coalesce((SELECT sum(CASE WHEN e.kind = 'debit' THEN e.amount ELSE -e.amount END) FROM ${schema}.entries e
+      + coalesce((SELECT ${summed.cost} FROM ${schema}.entries e
         WHERE e.account_id = ${account} AND e.key_id = ${key} AND ${isBilled} AND e.seq > coalesce((
           SELECT m.seq FROM ${schema}.sums_marks m WHERE m.account_id = ${account}), 0)), 0) AS spent`,
     values: [accountId, keyId],
