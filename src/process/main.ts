@@ -193,8 +193,10 @@ function announce(
 
 /** Logs effects of a configuration that its operator may not expect. */
 function warn(config: Config, log: Log): void {
-  for (const { name, ...proxy } of listProxied(config))
-    log.event('info', 'webhook' in name ? 'webhook_proxy' : 'upstream_proxy', { ...name, ...proxy })
+  for (const { name, ...proxy } of listProxied(config)) {
+    const event = 'webhook' in name ? 'webhook_proxy' : 'upstream_proxy'
+    log.event('info', event, { ...name, ...proxy })
+  }
   for (const warning of config.warnings) log.event('info', 'config_warning', { message: formatWarning(warning) })
 }
 
