@@ -421,6 +421,8 @@ class Failover {
   #isFirst = true
   #isOnlyAgain = false
   #choice: ChosenTarget | undefined
+  /** The target of the newest attempt. Targets that were chosen after it may have been skipped. */
+  #entered: ChosenTarget | undefined
   /** Whether an attempt at the chosen target counts against the budget of retries. */
   #isRetry = false
   #passedOver = 0
@@ -507,6 +509,7 @@ class Failover {
   /** Call when the attempt at the chosen target begins. */
   enter(): void {
     this.attempts++
+    this.#entered = this.#choice
     this.stay = this.#parts.snapshot.pool.enter(this.#choice!, this.#search, this.#isRetry)
   }
 
@@ -516,12 +519,13 @@ class Failover {
   }
 
   /**
-   * Chooses the same target once more. This does not use up a retry, because the target did no work on the first
-   * attempt. The failure of that attempt is not reported to the client.
+   * Chooses the target of the newest attempt once more. This does not use up a retry, because the target did no work on
+   * that attempt. The failure of that attempt is not reported to the client.
    */
   again(): ChosenTarget {
     this.#worst = this.#worstBefore
     this.#isRetry = false
+    this.#choice = this.#entered
     return this.#choice!
   }
 

@@ -3,6 +3,7 @@ import test from 'node:test'
 import { type ProfileSetting, resolveProfile } from '../../src/catalog/profiles.ts'
 import { Secret } from '../../src/config/config.ts'
 import { GatewayError } from '../../src/errors.ts'
+import type { CloudCredential, KeyFinder } from '../../src/upstream/live-key.ts'
 import { createPoolMemory } from '../../src/upstream/pool-memory.ts'
 import { modelOf, routeOf } from '../native/models.ts'
 import { answers, chunk, frames } from '../support/native.ts'
@@ -500,6 +501,35 @@ test('a target that cannot take the request is skipped, and the error is that of
   await rig.turn()
   assert.deepEqual([rig.sent.length, (rig.end!.error as GatewayError).code], [1, 'rate_limit_exceeded'])
   assert.deepEqual(rig.bugs, [])
+  assertOver(rig)
+})
+
+test('clouds 5 a target that cannot take the request is not asked when the credential of another one is renewed', async () => {
+  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }
+  const ask = { messages: [{ role: 'user', content: [image] }] }
+  let isRenewing = false
+  const credential: CloudCredential = {
+    headers: () => [],
+    state: { source: undefined, identity: undefined, leftMs: undefined, aheadMs: undefined },
+    get isRenewing() {
+      return isRenewing
+    },
+    renew() {
+      isRenewing = true
+    },
+    identify: async () => '',
+  }
+  const key = { value: 'a key', version: 0, known: [], doubt() {} }
+  const keyOf: KeyFinder = ({ name }) => (name === 'a' ? { ...key, credential } : key)
+  const rig = startRig({ ...twoProfiles({ images: false }, ask), keyOf })
+  refuse(rig, 401)
+  assert.equal(rig.sent.length, 1)
+  isRenewing = false
+  rig.advance(250)
+  assert.deepEqual(names(rig), ['sim/a', 'sim/a'])
+  answerWhole(rig)
+  await rig.turn()
+  assert.deepEqual([rig.client.reply?.status, rig.bugs, rig.debits.length], [200, [], 1])
   assertOver(rig)
 })
 

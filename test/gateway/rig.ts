@@ -14,6 +14,7 @@ import { type Gateway, type Snapshot, tick } from '../../src/gateway/gateway.ts'
 import type { CallRecord } from '../../src/gateway/record.ts'
 import { Roster } from '../../src/registers.ts'
 import { fixedKey } from '../../src/upstream/keyring.ts'
+import type { KeyFinder } from '../../src/upstream/live-key.ts'
 import { createPool, type Pool } from '../../src/upstream/pool.ts'
 import { createPoolMemory, type PoolMemory } from '../../src/upstream/pool-memory.ts'
 import type { Target, UpstreamListener, UpstreamRequest } from '../../src/upstream/target.ts'
@@ -53,6 +54,8 @@ export type RigOptions = {
   upstreams?: readonly (Partial<Upstream> & { name: string })[]
   /** Who chooses the targets; by default the pool of production. */
   pool?: Pool
+  /** The keys of the accounts; default: those of the configuration. */
+  keyOf?: KeyFinder
   /** What the pool of production remembers. */
   memory?: PoolMemory
   affinity?: string
@@ -141,6 +144,7 @@ export function startRig(options: RigOptions = {}): Rig {
       holdOutputTokens: 1_024,
     },
   } as unknown as Config
+  const { keyOf = fixedKey } = options
   const snapshot: Snapshot = {
     config,
     pool:
@@ -152,8 +156,9 @@ export function startRig(options: RigOptions = {}): Rig {
             () => nowMs,
             () => 0.5,
           ),
+        keyOf,
       ),
-    keyOf: fixedKey,
+    keyOf,
     upstreams: {
       send(target, request, listener) {
         const one: Sent = { ...request, target, listener, isAborted: false, isPaused: false, bug: undefined }
