@@ -496,7 +496,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     const { cost } = target.model
     const aheadMs = model.prices.only && (!cost || cost.only) ? 0 : gateway.aheadMs()
     const createdMs = gateway.nowMs() - aheadMs
-    const at = model.prices.counts === 'start' ? this.record.startedMs - aheadMs : createdMs
+    // If the clock was set back since the start, the start is later than `created`, and `verify` accepts no later prices.
+    const at = model.prices.counts === 'start' ? Math.min(this.record.startedMs - aheadMs, createdMs) : createdMs
     const bill = weigh(evidence, this.#attempts.exchange, model, this.#attempt!, at)
     const show = lastWords(bill.usage)
     const { requestId, wire: clientWire } = call

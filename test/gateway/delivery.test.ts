@@ -658,6 +658,13 @@ test('Y15 C11 a replica whose clock differs prices by the time of the store, and
       const isLater = nowMs - aheadMs >= 600_000
       assert.equal(debit!.prices.inputNanos, isLater ? 2_000_000_000n : 1_000_000_000n)
     }
+  // If the clock is set back while the model works, no prices of a later row apply than at the time of the entry.
+  const back = startRig({ wire: 'chat', model: { prices: rows(', counts: start') } })
+  back.gateway.nowMs = () => 500_000
+  answerWhole(back)
+  await until(() => back.end !== undefined, 'it is over')
+  const [early] = back.debits
+  assert.deepEqual([early!.createdMs, early!.prices.inputNanos], [500_000, 1_000_000_000n])
   // The same holds for a list of what the provider charges.
   for (const aheadMs of [0, 500_000]) {
     const rig = startRig({ wire: 'chat', model: { cost: rows('') } })
