@@ -526,6 +526,8 @@ class Failover {
     this.#worst = this.#worstBefore
     this.#isRetry = false
     this.#choice = this.#entered
+    const { target } = this.#choice!
+    this.#search.tried = this.#search.tried.filter((other) => other !== target)
     return this.#choice!
   }
 

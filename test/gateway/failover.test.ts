@@ -504,27 +504,33 @@ test('a target that cannot take the request is skipped, and the error is that of
   assertOver(rig)
 })
 
-test('clouds 5 a target that cannot take the request is not asked when the credential of another one is renewed', async () => {
-  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }
-  const ask = { messages: [{ role: 'user', content: [image] }] }
-  let isRenewing = false
+/** Keys whose first one, of the account `a`, is a credential of a cloud. */
+function withCredential() {
+  const cloud = { isRenewing: false, takesTime: true }
   const credential: CloudCredential = {
     headers: () => [],
     state: { source: undefined, identity: undefined, leftMs: undefined, aheadMs: undefined },
     get isRenewing() {
-      return isRenewing
+      return cloud.isRenewing
     },
     renew() {
-      isRenewing = true
+      cloud.isRenewing = cloud.takesTime
     },
     identify: async () => '',
   }
   const key = { value: 'a key', version: 0, known: [], doubt() {} }
   const keyOf: KeyFinder = ({ name }) => (name === 'a' ? { ...key, credential } : key)
+  return { cloud, keyOf }
+}
+
+test('clouds 5 a target that cannot take the request is not asked when the credential of another one is renewed', async () => {
+  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }
+  const ask = { messages: [{ role: 'user', content: [image] }] }
+  const { cloud, keyOf } = withCredential()
   const rig = startRig({ ...twoProfiles({ images: false }, ask), keyOf })
   refuse(rig, 401)
   assert.equal(rig.sent.length, 1)
-  isRenewing = false
+  cloud.isRenewing = false
   rig.advance(250)
   assert.deepEqual(names(rig), ['sim/a', 'sim/a'])
   answerWhole(rig)
@@ -532,6 +538,35 @@ test('clouds 5 a target that cannot take the request is not asked when the crede
   assert.deepEqual([rig.client.reply?.status, rig.bugs, rig.debits.length], [200, [], 1])
   assertOver(rig)
 })
+
+test('clouds 1.2 U1 after a signature with a right time, another account can still be asked for an error event', async () => {
+  const { cloud, keyOf } = withCredential()
+  cloud.takesTime = false
+  const memory = createPoolMemory(() => 0)
+  const rig = startRig({ stream: true, accounts: accountsOf('a', 'b'), affinity: talkOf('sim/a'), memory, keyOf })
+  assert.deepEqual(names(rig), ['sim/a'])
+  refuse(rig, 401)
+  assert.deepEqual(names(rig), ['sim/a', 'sim/a'])
+  stream(rig)
+  say(rig, busy)
+  assert.deepEqual(names(rig), ['sim/a', 'sim/a', 'sim/b'])
+  stream(rig)
+  for (const frame of frames.chat) say(rig, frame)
+  rig.sent[2]!.listener.onEnd()
+  await rig.turn()
+  assert.deepEqual([rig.record.outcome, rig.debits.length], ['ok', 1])
+  assertOver(rig)
+})
+
+/** A conversation whose home is this account of two. */
+function talkOf(home: string): string {
+  const talks = Array.from({ length: 20 }, (_, at) => `talk ${at}`)
+  return talks.find((affinity) => {
+    const rig = startRig({ accounts: accountsOf('a', 'b'), affinity })
+    rig.client.leave()
+    return names(rig)[0] === home
+  })!
+}
 
 test('U13 U2 an error about sealed history is dropped once it is corrected: the refusal after it is returned', async () => {
   const rig = startRig(ofResponses())
