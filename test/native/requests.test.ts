@@ -261,6 +261,12 @@ const cases: Case[] = [
     to: `{"model":"up","max_tokens":5,"messages":[${user},{"role":"assistant","content":[{"type":"text","text":"b"}]},${user},${user},{"role":"assistant","content":[{"type":"thinking","thinking":"d","signature":"s"},{"type":"text","text":"e"}]}]}`,
   },
   {
+    rule: 'P1 thinking whose signature is left out is unsigned too',
+    wire: 'messages',
+    from: `{"model":"m","max_tokens":5,"messages":[${user},{"role":"assistant","content":[{"type":"thinking","thinking":"a"},{"type":"text","text":"b"}]},${user},{"role":"assistant","content":[{"thinking":"c","signature":null,"type" : "thinking"}]},${user},{"role":"assistant","content":[${signed},{"type":"text","text":"e"}]}],"thinking":{"type":"adaptive"}}`,
+    to: `{"model":"up","max_tokens":5,"messages":[${user},{"role":"assistant","content":[{"type":"text","text":"b"}]},${user},${user},{"role":"assistant","content":[${signed},{"type":"text","text":"e"}]}],"thinking":{"type":"adaptive"}}`,
+  },
+  {
     rule: 'P1 unsigned thinking is passed on to a provider that signs nothing',
     wire: 'messages',
     profile: { extends: 'deepseek' },

@@ -87,12 +87,12 @@ function moveUser(body: ClientBody, values: MemberValues): Edit[] {
 }
 
 /**
- * Removes thinking blocks whose signature is empty. They come from another model's turn, and a provider that signs
- * thinking would refuse them (ruling P1). A message of only such blocks is removed too.
+ * Removes thinking blocks whose signature is empty or missing. They come from another model's turn, and a provider that
+ * signs thinking would refuse them (ruling P1). A message of only such blocks is removed too.
  */
 function removeUnsignedThinking(body: ClientBody): Edit[] {
   const { bytes } = body
-  if (!body.holdsString('signature') || !/"signature"\s*:\s*""/.test(bytes.toString('latin1'))) return []
+  if (!mayHoldUnsigned(bytes)) return []
   const messages = elementsOf(bytes, body.member('messages')!)
   const emptied = new Set<number>()
   const edits: Edit[] = []
@@ -109,13 +109,25 @@ function removeUnsignedThinking(body: ClientBody): Edit[] {
   return [...edits, ...removeElements(messages, (index) => emptied.has(index))]
 }
 
+/** A quick check: whether a signature is empty, or there are fewer signatures than blocks of thinking. */
+function mayHoldUnsigned(bytes: Buffer): boolean {
+  let thoughts = 0
+  const word = '"thinking"'
+  for (let at = bytes.indexOf(word); at >= 0; at = bytes.indexOf(word, at + 1))
+    if (/"type"\s*:\s*$/.test(bytes.toString('latin1', Math.max(0, at - 24), at))) thoughts++
+  if (thoughts === 0) return false
+  const signatures = bytes.toString('latin1').match(/"signature"\s*:\s*"./g) ?? []
+  return signatures.length < thoughts || signatures.some((found) => found.endsWith('""'))
+}
+
 function isUnsigned(text: string): boolean {
   return text.includes('thinking') && isUnsignedBlock(JSON.parse(text))
 }
 
+/** Some clients leave out an empty signature (dirge-code/dirge#821). The provider then answers "Field required". */
 function isUnsignedBlock(block: unknown): boolean {
   const { type, signature } = asObject(block) ?? {}
-  return type === 'thinking' && signature === ''
+  return type === 'thinking' && !signature
 }
 
 /**
