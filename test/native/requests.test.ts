@@ -34,6 +34,7 @@ type Case = {
 const user = '{"role":"user","content":"Hi"}'
 const unsigned = '{"type":"thinking","thinking":"a","signature":""}'
 const signed = '{"type":"thinking","thinking":"a","signature":"s"}'
+const clearing = '{"type":"clear_thinking_20251015","keep":"all"}'
 const call = '{"type":"tool_use","id":"t1","name":"f","input":{}}'
 const result = '{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"r"}]}'
 
@@ -280,6 +281,25 @@ const cases: Case[] = [
     to: `{"model":"up","max_tokens":5,"messages":[${user},{"role":"assistant","content":[${call}]},${result}]}`,
   },
   {
+    rule: 'P1 R-HIST an edit that clears thinking goes with the thinking',
+    wire: 'messages',
+    from: `{"model":"m","max_tokens":5,"thinking":{"type":"enabled","budget_tokens":2000},"context_management":{"edits":[${clearing}]},"messages":[${user},{"role":"assistant","content":[${unsigned},${call}]},${result}]}`,
+    to: `{"model":"up","max_tokens":5,"messages":[${user},{"role":"assistant","content":[${call}]},${result}]}`,
+  },
+  {
+    rule: 'P1 R-HIST other edits of the conversation stay, also where the cap leaves no room for thinking',
+    wire: 'messages',
+    model: { outputTokensMax: 1500 },
+    from: `{"model":"m","max_tokens":9000,"thinking":{"type":"enabled","budget_tokens":2000},"context_management":{"edits":[${clearing},{"type":"clear_tool_uses_20250919"}]},"messages":[${user}]}`,
+    to: `{"model":"up","max_tokens":1500,"context_management":{"edits":[{"type":"clear_tool_uses_20250919"}]},"messages":[${user}]}`,
+  },
+  {
+    rule: 'P1 an edit that clears thinking stays with the thinking',
+    wire: 'messages',
+    from: `{"model":"m","max_tokens":5,"thinking":{"type":"adaptive"},"context_management":{"edits":[${clearing}]},"messages":[${user}]}`,
+    to: `{"model":"up","max_tokens":5,"thinking":{"type":"adaptive"},"context_management":{"edits":[${clearing}]},"messages":[${user}]}`,
+  },
+  {
     rule: 'P1 R-HIST the same where the cap is lowered below its tokens',
     wire: 'messages',
     from: `{"model":"m","max_tokens":64000,"messages":[${user},{"role":"assistant","content":[${unsigned},${call}]},${result}],"thinking":{"type":"enabled","budget_tokens":32000}}`,
@@ -517,11 +537,12 @@ for (const [title, from, to, profile = sameWire, key] of markCases) {
 test('P1 T9 parts removed from a conversation are listed', () => {
   const thinking = asked(
     `${user},{"role":"assistant","content":[${unsigned},${call}]},${result}`,
-    ',"thinking":{"type":"enabled"}',
+    `,"thinking":{"type":"enabled"},"context_management":{"edits":[${clearing}]}`,
   )
   assert.deepEqual(adapt(thinking, modelOf('messages')).losses, [
     { field: 'messages', what: 'dropped', why: 'unsigned thinking' },
     { field: 'thinking', what: 'dropped', why: 'the turn that is answered has no signed thinking' },
+    { field: 'context_management', what: 'dropped', why: 'an edit of thinking, which is not asked for' },
   ])
   assert.deepEqual(adapt('{"model":"m","input":[{"type":"reasoning"}]}', modelOf('responses')).losses, [
     { field: 'input', what: 'dropped', why: 'reasoning that the model cannot open' },

@@ -43,6 +43,8 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
     }
   }
   const edits = [...unsigned, ...fitThinking(body, outputTokensCap, values)]
+  if (values.has('thinking') && stopClearing(body, values))
+    losses.push({ field: 'context_management', what: 'dropped', why: 'an edit of thinking, which is not asked for' })
   if (model.profile.strictFields && body.has('user')) edits.push(...moveUser(body, values))
   edits.push(...markClientBody(body, model.profile, context.scopedKey !== undefined, values))
   checkReach(body, model, (type) => typeof type === 'string' && type !== 'custom', 'messages')
@@ -69,6 +71,23 @@ function fitThinking(body: ClientBody, cap: number, values: MemberValues): Edit[
   if (fitted >= thinkingBudgetMin) return setInside(body, 'thinking', new Map([['budget_tokens', String(fitted)]]))
   values.set('thinking', undefined)
   return []
+}
+
+/**
+ * Removes edits that clear old thinking from `context_management`. Upstreams refuse them without `thinking`, with the
+ * error "`clear_thinking_20251015` strategy requires `thinking` to be enabled" (anthropics/claude-code#11971).
+ * @returns whether there were such edits
+ */
+function stopClearing(body: ClientBody, values: MemberValues): boolean {
+  const field = 'context_management'
+  if (values.has(field)) return false
+  const { edits, ...others } = asObject(body.value(field)) ?? {}
+  const all: unknown[] = Array.isArray(edits) ? edits : []
+  const kept = all.filter((edit) => !/^clear_thinking/.test(`${asObject(edit)?.['type']}`))
+  if (kept.length === all.length) return false
+  const isEmpty = kept.length === 0 && Object.keys(others).length === 0
+  values.set(field, isEmpty ? undefined : JSON.stringify({ ...others, edits: kept }))
+  return true
 }
 
 /**
