@@ -263,6 +263,19 @@ const toMessages: Case[] = [
     expect: (up) => ok(!('thinking' in up)),
   },
   {
+    id: 'Q83',
+    title: 'a turn that the model continues has no signed thinking: no budget',
+    body: { ...turns(user, { role: 'assistant', content: 'So' }), reasoning_effort: 'high' },
+    setting: { profile: budget },
+    expect: (up, { encoded }) => {
+      ok(!('thinking' in up))
+      deepEqual(
+        encoded.losses.map(({ field, what }) => [field, what]),
+        [['reasoning', 'dropped']],
+      )
+    },
+  },
+  {
     id: 'Q84',
     title: 'json_object is asked for in words',
     body: { ...turns({ role: 'system', content: 'S' }, user), response_format: { type: 'json_object' } },

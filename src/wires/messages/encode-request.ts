@@ -13,7 +13,7 @@ import { markForCache } from './cache-marks.ts'
 import { type EncodedMessage, encodeConversation } from './encode-turns.ts'
 import { messagesScalars } from './fields.ts'
 import { createStrictness, type StrictTool } from './strict-tools.ts'
-import { callsUnthought } from './thought.ts'
+import { beginsWithThought, callsUnthought } from './thought.ts'
 
 type Fields = Record<string, unknown>
 
@@ -88,20 +88,23 @@ function reasoningAllowed(
     losses.add('reasoning', 'dropped', 'a tool must be called')
     return { state: 'unsaid' }
   }
-  if (profile.reasoning.style === 'budget' && answersUnprovenCalls(messages)) {
-    losses.add('reasoning', 'dropped', 'the turn that is answered has no signed thinking')
+  if (profile.reasoning.style === 'budget' && goesOnUnproven(messages)) {
+    losses.add('reasoning', 'dropped', 'the turn that goes on has no signed thinking')
     return { state: 'unsaid' }
   }
   return wish
 }
 
-/** Whether the last assistant turn has calls but does not begin with thinking, and results follow these calls. */
-function answersUnprovenCalls(messages: readonly EncodedMessage[]): boolean {
+/**
+ * Whether the model goes on with an assistant turn that does not begin with thinking. It does so if results follow the
+ * calls of that turn, or if that turn is the last (a prefill).
+ */
+function goesOnUnproven(messages: readonly EncodedMessage[]): boolean {
   const last = messages.findLastIndex(({ role }) => role === 'assistant')
   const blocks = messages[last]?.content ?? []
-  const isAnswered = () =>
-    messages.slice(last + 1).some(({ content }) => content.some(({ type }) => type === 'tool_result'))
-  return callsUnthought(blocks) && isAnswered()
+  const rest = messages.slice(last + 1)
+  if (last >= 0 && rest.length === 0) return !beginsWithThought(blocks)
+  return callsUnthought(blocks) && rest.some(({ content }) => content.some(({ type }) => type === 'tool_result'))
 }
 
 function reasoningFields(reasoning: Reasoning, format: OutputFormat, profile: Profile): Fields {
