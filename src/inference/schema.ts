@@ -56,7 +56,7 @@ const besideChoice = new Set(['anyOf', 'title', 'description', '$defs', 'definit
 const strictTypes = new Set<unknown>(['object', 'array', 'string', 'number', 'integer', 'boolean', 'null'])
 
 function isStrictHere(schema: Schema, root: Schema): boolean {
-  const { type, anyOf, $ref, format, pattern, items, properties, required, additionalProperties } = schema
+  const { type, anyOf, $ref, format, pattern, items } = schema
   const keys = Object.keys(schema)
   if (keys.some((key) => !strictKeys.has(key))) return false
   if ($ref !== undefined) return keys.length === 1 && typeof $ref === 'string' && isDefined($ref, root)
@@ -67,7 +67,26 @@ function isStrictHere(schema: Schema, root: Schema): boolean {
   // Special groups in a pattern begin with `(?`. Strict output does not support all of them.
   if (typeof pattern === 'string' && pattern.includes('(?')) return false
   if (types.includes('array') && items === undefined) return false
-  if (properties === undefined && !types.includes('object')) return true
+  return isClosedHere(schema)
+}
+
+/**
+ * Whether all objects of a schema are closed and require all their properties. OpenAI refuses any other schema as
+ * strict, with errors such as "'additionalProperties' is required to be supplied and to be false".
+ */
+export function isClosed(raw: RawJson): boolean {
+  const waiting: unknown[] = [JSON.parse(raw.source)]
+  while (waiting.length > 0) {
+    const schema = asObject(waiting.pop())
+    if (schema === undefined) continue
+    if (!isClosedHere(schema)) return false
+    for (const inner of innerSchemas(schema)) waiting.push(inner)
+  }
+  return true
+}
+
+function isClosedHere({ type, properties, required, additionalProperties }: Schema): boolean {
+  if (properties === undefined && ![type].flat().includes('object')) return true
   const names = Object.keys(asObject(properties) ?? {})
   const wanted = new Set(Array.isArray(required) ? required : [])
   return additionalProperties === false && wanted.size === names.length && names.every((name) => wanted.has(name))

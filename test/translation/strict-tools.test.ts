@@ -142,6 +142,23 @@ for (const client of ['chat', 'responses'] as const) {
   })
 }
 
+for (const to of ['chat', 'responses'] as const)
+  test(`R-JSON a strict tool of messages is strict on ${to} only if it requires all properties`, () => {
+    const sent = (schema: object, strict = true) => {
+      const ask = { ...smallest.messages, tools: [{ name: 'f', input_schema: schema, strict }] }
+      const { body, encoded } = translate('messages', to, ask, { profile: 'openai' })
+      const [tool] = body.tools
+      return [(tool.function ?? tool).strict ?? false, encoded.losses.map(({ field, what }) => `${field} ${what}`)]
+    }
+    deepEqual(sent(closed({ a: text, b: text })), [true, []])
+    deepEqual(sent(closed({ a: { ...text, minLength: 1, default: 'x' } })), [true, []])
+    const open = [closed({ a: text, b: text }, { required: ['a'] }), object({ a: text }), object({})]
+    for (const schema of [...open, ...open.map((items) => closed({ inner: { type: 'array', items } }))]) {
+      deepEqual(sent(schema), [false, ['tools.strict dropped']])
+      deepEqual(sent(schema, false), [false, []])
+    }
+  })
+
 test('Y10 references that expand to very large schemas are not followed for long', () => {
   const level = (i: number) => closed({ a: { $ref: `#/$defs/d${i + 1}` }, b: { $ref: `#/$defs/d${i + 1}` } })
   const $defs = Object.fromEntries(

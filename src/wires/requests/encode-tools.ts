@@ -2,7 +2,7 @@ import type { RawJson } from '../../bytes/json.ts'
 import { sent, verbatim } from '../../bytes/json-source.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { OutputFormat, Tool } from '../../inference/request.ts'
-import { spellOut, withoutRootBranches } from '../../inference/schema.ts'
+import { isClosed, spellOut, withoutRootBranches } from '../../inference/schema.ts'
 import type { Nesting } from './decode-tools.ts'
 import type { Losses } from './losses.ts'
 import type { OfferedTools, Prepared } from './prepare.ts'
@@ -30,8 +30,15 @@ export function toolFields(
   return {
     tools: choice.tools.map((tool) => {
       const { name, description } = tool
-      const schema = profile.toolSchemas === 'plain' ? spellOut(plainSchema(tool, losses)) : toolSchema(tool.schema)
-      const words = { name, description: sent(description), parameters: verbatim(schema), strict: strictOf(tool) }
+      const isPlain = profile.toolSchemas === 'plain'
+      const schema = isPlain ? spellOut(plainSchema(tool, losses)) : toolSchema(tool.schema)
+      let strict = strictOf(tool)
+      // OpenAI refuses a strict tool with an optional property, which the messages wire allows (Y10).
+      if (strict && isPlain && !isClosed(schema)) {
+        losses.add('tools.strict', 'dropped', 'the model wants a closed schema that requires all properties')
+        strict = false
+      }
+      const words = { name, description: sent(description), parameters: verbatim(schema), strict }
       // `withWords` is not used here, since a computed key costs more than all other work on the tool.
       return nesting === 'nested' ? { type: 'function', function: words } : { type: 'function', ...words }
     }),
