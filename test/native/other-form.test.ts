@@ -307,6 +307,22 @@ test('Y1 pieces of a chat call without an index belong to the last call', () => 
   )
 })
 
+test('Y1 the choices of a folded chat answer are in the order of their numbers', () => {
+  const script =
+    delta({ content: 'Two' }, { index: 1 }) +
+    delta({ content: 'One' }) +
+    reason('stop', { index: 1 }) +
+    reason('stop') +
+    done
+  assert.deepEqual(
+    folded('chat', script)?.['choices'].map((one: Json) => [one['index'], one['message'].content]),
+    [
+      [0, 'One'],
+      [1, 'Two'],
+    ],
+  )
+})
+
 const chatChunk = (choice: Json) => `data: ${JSON.stringify({ id: 'x', choices: [{ index: 0, ...choice }] })}\n\n`
 
 test('Y1 Y4 cumulative arguments of a folded chat call: the last piece counts; other pieces are joined', () => {

@@ -25,7 +25,9 @@ export const completionForms: AnswerForms = {
         merged.set(index, merge(choice, { ...others, message: delta }) as JsonObject)
       }
     }
-    const choices = [...merged.values()].map(({ message, ...choice }) => {
+    // A later choice may begin first.
+    const sorted = [...merged.values()].sort((a, b) => Number(a['index']) - Number(b['index']))
+    const choices = sorted.map(({ message, ...choice }) => {
       const calls = objectsOf(asObject(message)?.['tool_calls']).map(({ index: _, ...call }) => call)
       return { ...choice, message: calls.length > 0 ? { ...asObject(message), tool_calls: calls } : message }
     })
