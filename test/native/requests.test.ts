@@ -373,9 +373,10 @@ test('C6 if the upstream takes no cap on the same wire, the model’s maximum is
     ['chat', 'max_completion_tokens', '{"model":"m","max_completion_tokens":100,"messages":[]}'],
     ['responses', 'max_output_tokens', '{"model":"m","max_output_tokens":100,"input":"x"}'],
   ] as const) {
-    const { body, outputTokensCap } = adapt(ask, modelOf(wire, {}, { drops: new Set([field]) }))
+    const { body, outputTokensCap, losses } = adapt(ask, modelOf(wire, {}, { drops: new Set([field]) }))
     assert.ok(!body.includes(field))
     assert.equal(outputTokensCap, 8192)
+    assert.deepEqual(losses, [{ field, what: 'dropped', why: 'not taken by the model' }])
   }
 })
 

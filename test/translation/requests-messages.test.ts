@@ -125,9 +125,11 @@ const toChat: Case[] = [
     title: 'stream:true if stream_options is dropped',
     body: ask({ stream: true }),
     setting: { profile: { drops: new Set(['stream_options']) } },
-    expect: (up) => {
+    expect: (up, { encoded }) => {
       equal(up.stream, true)
       ok(!('stream_options' in up))
+      // The client did not send the field, so nothing of the client is lost.
+      deepEqual(encoded.losses, [])
     },
   },
   {

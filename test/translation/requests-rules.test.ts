@@ -1429,6 +1429,25 @@ test('T9 examples of a tool and the description of a schema are listed as lost i
   equal(translate('chat', 'responses', ask).body.text.format.description, json_schema.description)
 })
 
+test('T9 R-DROP wished citations and reasoning details of earlier turns are listed as lost', () => {
+  const found = { type: 'search_result', title: 't', source: 's', content: [{ type: 'text', text: 'x' }] }
+  const lossesOf = (enabled: boolean) => {
+    const result = { type: 'tool_result', tool_use_id: 'a', content: [{ ...found, citations: { enabled } }] }
+    const messages = [{ role: 'user', content: [result] }]
+    return translate('messages', 'chat', messagesAsk({ messages })).encoded.losses
+  }
+  deepEqual(lossesOf(true), [{ field: 'citations', what: 'dropped', why: 'no other wire has it' }])
+  deepEqual(lossesOf(false), [])
+  const thought = (more: object) => chatAsk({ messages: [user, { role: 'assistant', content: 'a', ...more }, user] })
+  const details = [{ type: 'reasoning.encrypted', data: 'x' }]
+  for (const to of ['messages', 'responses'] as const) {
+    const listed = (more: object) => translate('chat', to, thought(more)).encoded.losses.map(({ field }) => field)
+    deepEqual(listed({ reasoning_details: details }), ['messages'])
+    deepEqual(listed({ reasoning: 'r', reasoning_details: details }), ['messages'])
+    deepEqual(listed({ reasoning_details: [] }), [])
+  }
+})
+
 test('R-IMG image/jpg becomes image/jpeg, and percent-encoded data becomes base64', () => {
   const image = (url: string) =>
     chatAsk({ messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] })

@@ -93,7 +93,9 @@ function readModelParts(message: Json, at: string, body: Body, losses: Losses): 
   const thought =
     optionalText(body, message['reasoning_content'], `${at}.reasoning_content`) ??
     optionalText(body, message['reasoning'], `${at}.reasoning`)
+  const details = message['reasoning_details']
   if (thought) parts.push({ type: 'reasoning', text: thought })
+  else if (Array.isArray(details) && details.length > 0) losses.add(field, 'dropped', 'reasoning details')
   if (!isAbsent(message['content'])) {
     for (const part of readContent(body, message['content'], `${at}.content`, 'text', readModelPart)) {
       if (part) parts.push(part)

@@ -32,7 +32,7 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
   const body: Record<string, unknown> = {
     model: model.upstreamModel,
     stream: isStreamed,
-    stream_options: isStreamed ? { include_usage: true } : undefined,
+    stream_options: isStreamed && !profile.drops.has('stream_options') ? { include_usage: true } : undefined,
     [profile.chat.maxField]: request.outputTokensMax === undefined ? undefined : prepared.outputTokensCap,
     ...scalars,
     stop: stops.sent.length > 0 ? stops.sent : undefined,

@@ -49,7 +49,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
     outputTokensCap,
     choices,
     mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),
-    losses: droppedFields(values, capFields),
+    losses: droppedFields(values, sendsCap(body, values) ? capFields : []),
   }
 }
 
@@ -100,6 +100,10 @@ function setCap(body: ClientBody, model: Model, values: MemberValues): number {
       values.set(maxField, String(cap))
     } else if (tokens !== cap) values.set(field, String(cap))
   }
-  const isSent = capFields.some((field) => (values.has(field) ? values.get(field) !== undefined : body.has(field)))
-  return isSent ? cap : model.outputTokensMax
+  return sendsCap(body, values) ? cap : model.outputTokensMax
+}
+
+/** Whether the upstream gets a cap. It gets none if it accepts none of the fields. */
+function sendsCap(body: ClientBody, values: MemberValues): boolean {
+  return capFields.some((field) => (values.has(field) ? values.get(field) !== undefined : body.has(field)))
 }
