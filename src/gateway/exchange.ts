@@ -185,9 +185,10 @@ export class Outgoing {
   }
 }
 
-/** Returns the body with another name for the model. All other bytes stay the same. */
+/** Returns the body with another name for the model, if it names one. All other bytes stay the same. */
 function renameModel(bytes: Buffer, name: string): Buffer {
   const body = new ClientBody(bytes)
+  if (!body.has('model')) return bytes
   return splice(bytes, setMembers(body.range, body.members, new Map([['model', JSON.stringify(name)]])))
 }
 

@@ -26,3 +26,8 @@ test('a target with another name for the model gets its own body; all other byte
   outgoing.forget(false)
   assert.throws(() => outgoing.bodyFor(target('up')), /was released/)
 })
+
+test('a target with another name for the model gets no name if the upstreams take none', () => {
+  const body = Buffer.from('{"messages":[]}')
+  assert.equal(new Outgoing(body, modelOf('chat')).bodyFor(target('other')), body)
+})
