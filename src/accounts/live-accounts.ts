@@ -4,6 +4,7 @@ import { type Budget, type Spend, spentAt } from './budget.ts'
 import { monthOfGrant } from './grants.ts'
 import { type KeyBounds, keyBounds } from './key-bounds.ts'
 import type { StoredFigures } from './poster.ts'
+import { kindOfScope } from './warnings.ts'
 
 /** Receives the balances of accounts, and the spending of keys with budgets, from the settlement. */
 export type BalanceListener = Pick<Balances, 'set' | 'owe'> & {
@@ -306,7 +307,8 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
       digestsOf.get(accountId)!.push(digest)
     }
     const left = new Set(changes.keys.flatMap(({ id, bounds }) => [id, bounds.person]))
-    book.forget(before.filter((id) => !left.has(id)))
+    const gone = before.filter((id) => !left.has(id))
+    book.forget(withoutUsed(gone, keys))
     if (accountsMax === undefined || accounts.size <= accountsMax) return
     noteOrder()
     for (const { id } of changes.accounts) moveBehind(id)
@@ -332,12 +334,15 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
 
   /** Forgets the least recently used accounts, a sixteenth of `max` at once. `noteOrder` must run before each call. */
   function forgetFirst(max: number): void {
+    const gone: string[] = []
     for (const id of accounts.keys()) {
       if (accounts.size <= max - Math.floor(max / 16)) break
       accounts.delete(id)
-      book.forget([id, ...takeKeys(id).flatMap(scopesOf)])
+      gone.push(id)
+      for (const key of takeKeys(id)) gone.push(...scopesOf(key))
       digestsOf.delete(id)
     }
+    book.forget(withoutUsed(gone, keys))
   }
 
   function takeKeys(accountId: string): ApiKey[] {
@@ -346,6 +351,14 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
     for (const digest of digests) keys.delete(digest)
     return taken
   }
+}
+
+/** Leaves out the ids of people who still have keys. These may be keys of another account than one that has changed. */
+function withoutUsed(ids: readonly string[], keys: ReadonlyMap<string, ApiKey>): string[] {
+  const unused = new Set(ids)
+  const hasPerson = ids.some((id) => kindOfScope(id) === 'person')
+  for (const { personBounds } of hasPerson ? keys.values() : []) if (personBounds) unused.delete(personBounds.scope)
+  return [...unused]
 }
 
 /** Returns the ids under which the limits of a key, and of its person, are stored. */

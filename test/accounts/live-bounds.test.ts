@@ -110,3 +110,29 @@ test('Y20 the bounds of a person are known while they have a key, are shared by 
   book.forget([])
   assert.equal(book.of('per_1'), undefined)
 })
+
+test('Y20 the bounds of a person stay known while they have a key of another account than one that was changed', () => {
+  const { book, directory } = rig()
+  const tell = (accountId: string, keyIds: string[]) =>
+    directory.apply({
+      hasForeignKeys: false,
+      accounts: [newAccount(accountId, accountId, 1)],
+      keys: keyIds.map((id) => ({
+        ...{ id, accountId, digest: id, prefix: id, label: undefined, expiresMs: undefined, scope: id },
+        ...{ bounds: { ...keyBounds.none, person: 'per_1' }, spend: undefined },
+        ...{ personBounds: { budget, requestsPerMinute: undefined }, personSpend: undefined },
+      })),
+    })
+  // The session in the old account is over, but its key is not revoked yet.
+  tell('acct_old', ['key_session'])
+  tell('acct_new', ['key_new'])
+  tell('acct_old', [])
+  const live = directory.findKnownKey('key_new')!.personBounds!
+  book.set('per_1', { fromMs: 0, untilMs: 9, spentNanos: 70n })
+  assert.equal(book.left(live, budget, 1).creditNanos, 30n)
+  book.owe('per_1', 20n)
+  assert.equal(book.left(live, budget, 1).creditNanos, 10n)
+  book.owe('per_1', -20n)
+  tell('acct_new', [])
+  assert.equal(book.of('per_1'), undefined)
+})
