@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
+import { Queue } from '../../src/store/sqlite/queue.ts'
+import type { Store } from '../../src/store/sqlite/store.ts'
 import { openStore } from '../support/operator.ts'
 import { createFirstRelease } from './first-release.ts'
 import { costNanos, createDebitRow, createPath, verifyOptions } from './fixtures.ts'
@@ -150,4 +152,27 @@ test('C13 the outcome of each return is reported: made, already made, or without
   store.postDebits([createDebitRow('req_1', store.createAccount('one').id)])
   assert.deepEqual(store.postReturns(['req_1', 'req_1', 'req_9']), ['posted', 'exists', 'absent'])
   assert.deepEqual(store.postReturns(['req_1']), ['exists'])
+})
+
+test('B7 C13 a debit of a detached month is returned by a server too, and its account is no longer blocked', async (t) => {
+  const path = createPath(t)
+  const store = openStore(path)
+  t.after(() => store.close())
+  const { id } = store.createAccount('one', 5n)
+  const db = new DatabaseSync(path)
+  t.after(() => db.close())
+  db.exec(`INSERT INTO archived VALUES ('req_away', 'debit', '2026-01', '${id}', 1, 7)`)
+  const queue = new Queue({
+    ...{ later: (run) => setImmediate(run), refuseNarrowDisk() {}, mayDate: () => true },
+    connection: {
+      write(work) {
+        work(store as unknown as Store)
+        return 'done'
+      },
+    },
+  })
+  assert.deepEqual(await queue.giveBack(['req_away', 'req_unknown']), {
+    returned: ['req_away'],
+    ...{ balances: [[id, 12n]], spends: [] },
+  })
 })

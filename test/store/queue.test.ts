@@ -197,7 +197,7 @@ function create() {
   const createStore = () =>
     ({
       isBooked: (requestId: string) => scene.inLedger?.includes(requestId) ?? false,
-      atOnce: { findEntry: (requestId: string) => ({ accountId: `acct_${requestId}` }) },
+      payersOf: (requestId: string) => [`acct_${requestId}`],
       balancesBehind: (accountIds: Set<string>) => readBalances(accountIds),
       readBalances,
       readSpends: () => [],

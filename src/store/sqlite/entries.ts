@@ -29,7 +29,7 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
      WHERE a.balance <> ifnull(e.balance_after, 0) OR (e.id IS NULL AND a.seq <> 0)`,
   )
   return {
-    ...{ postCredits, postDebits, postReturns, giveBack, isBooked, findMisfits },
+    ...{ postCredits, postDebits, postReturns, giveBack, isBooked, payersOf, findMisfits },
     ...{ readBalances, balancesBehind, readSpends, forget },
   }
 
@@ -87,11 +87,23 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
   }
 
   function isBooked(requestId: string): boolean {
-    return (byRequestId.get(requestId) ?? archivedDebit.get(requestId)) !== undefined
+    return findDebit(requestId) !== undefined
+  }
+
+  /** Returns the ids of the account, the key and the person of a debit. Of an archived debit, only its account is here. */
+  function payersOf(requestId: string): [accountId: string, ...spenders: (string | undefined)[]] | undefined {
+    const debit = findDebit(requestId)
+    const text = (column: string) => (debit?.[column] as string | null | undefined) ?? undefined
+    return debit && [debit.account_id as string, text('key_id'), text('person')]
+  }
+
+  /** Finds a debit in the ledger, or else in the index of archives. */
+  function findDebit(requestId: string) {
+    return byRequestId.get(requestId) ?? archivedDebit.get(requestId)
   }
 
   function postReturn(batch: AppendBatch, requestId: string): 'posted' | 'exists' | 'absent' {
-    const debit = byRequestId.get(requestId) ?? archivedDebit.get(requestId)
+    const debit = findDebit(requestId)
     if (!debit) return 'absent'
     for (let number = 1; ; number++) {
       const reference = returnReference(requestId, number)

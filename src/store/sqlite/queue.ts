@@ -132,11 +132,9 @@ export class Queue {
     const returned = new Set(store.giveBack(gifts.flatMap(({ items }) => items)))
     this.#options.refuseNarrowDisk()
     this.#proven = store
-    const entries = Array.from(returned, (requestId) => store.atOnce.findEntry(requestId)!)
-    const balances = store.readBalances(new Set(entries.map(({ accountId }) => accountId)))
-    const spends = store.readSpends(
-      new Set(entries.flatMap(({ accountId, bill, details }) => [accountId, bill?.keyId, details?.person])),
-    )
+    const payers = Array.from(returned, (requestId) => store.payersOf(requestId)!)
+    const balances = store.readBalances(new Set(payers.map(([accountId]) => accountId)))
+    const spends = store.readSpends(new Set(payers.flat()))
     this.#gifts = []
     for (const { items, resolve } of gifts)
       resolve({ returned: items.filter((requestId) => returned.has(requestId)), balances, spends })
