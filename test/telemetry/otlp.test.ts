@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import test from 'node:test'
+import type { Config } from '../../src/config/config.ts'
+import { createPlaces } from '../../src/telemetry/otlp/places.ts'
 import { type Collector, startCollector } from '../support/collector.ts'
 import { startTestGateway, type TestOptions, testModel } from '../support/gateway.ts'
 import { answers, frames } from '../support/native.ts'
 import { runPython, withoutPython } from '../support/python.ts'
 import { startRawUpstream, stream, whole } from '../support/raw-upstream.ts'
+import { upstreamAt } from '../support/upstream.ts'
 import { until } from '../support/waiting.ts'
 
 const question = { max_tokens: 20, messages: [{ role: 'user', content: 'canary-question' }] }
@@ -315,4 +318,32 @@ test('exported data match OpenTelemetry’s own protocol definitions', {
   ])
   assert.equal(kinds.get('triwire_request_duration_seconds'), 'histogram ')
   assert.equal(kinds.get('process_resident_memory_bytes'), 'gauge ')
+})
+
+test('a provider has the name of the conventions at each of its hosts, and the name of the upstream at all others', () => {
+  const hosts = {
+    'api.anthropic.com': 'anthropic',
+    'eu.api.openai.com': 'openai',
+    'resource.openai.azure.com': 'azure.ai.openai',
+    'resource.services.ai.azure.com': 'azure.ai.inference',
+    'bedrock-runtime.us-east-1.amazonaws.com': 'aws.bedrock',
+    'vpce-1.bedrock-runtime.us-east-1.vpce.amazonaws.com': 'aws.bedrock',
+    'bedrock-runtime.cn-north-1.amazonaws.com.cn': 'aws.bedrock',
+    'bedrock-runtime.eusc-de-east-1.amazonaws.eu': 'aws.bedrock',
+    'bedrock-mantle.us-east-1.api.aws': 'aws.bedrock',
+    'bedrock-runtime-fips.us-east-1.api.aws': 'aws.bedrock',
+    'aws-external-anthropic.us-east-1.api.aws': 'here',
+    'generativelanguage.googleapis.com': 'gcp.gemini',
+    'aiplatform.googleapis.com': 'gcp.vertex_ai',
+    'us-central1-aiplatform.googleapis.com': 'gcp.vertex_ai',
+    'aiplatform.eu.rep.googleapis.com': 'gcp.vertex_ai',
+    'api.x.ai': 'x_ai',
+    'myapi.x.ai': 'here',
+    'api.x.ai.example': 'here',
+  }
+  const named = Object.keys(hosts).map((host) => {
+    const config = { upstreams: new Map([['here', upstreamAt(`https://${host}/v1`)]]) } as unknown as Config
+    return [host, createPlaces(() => config).upstream('here')?.provider]
+  })
+  assert.deepEqual(Object.fromEntries(named), hosts)
 })

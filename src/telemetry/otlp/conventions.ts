@@ -138,22 +138,23 @@ function usage<const Name extends string>(name: Name, help: string) {
 }
 
 /**
- * The provider names in OpenTelemetry's conventions, by host. Subdomains of a host count too. For any other host, the
- * provider's name comes from the configuration.
+ * The provider names in OpenTelemetry's conventions, by host. For any other host, the provider's name comes from the
+ * configuration.
  */
-export const providerOfHost: readonly (readonly [host: string, provider: string])[] = [
-  ['api.anthropic.com', 'anthropic'],
-  ['api.openai.com', 'openai'],
-  ['openai.azure.com', 'azure.ai.openai'],
-  ['services.ai.azure.com', 'azure.ai.inference'],
-  ['amazonaws.com', 'aws.bedrock'],
-  ['generativelanguage.googleapis.com', 'gcp.gemini'],
-  ['aiplatform.googleapis.com', 'gcp.vertex_ai'],
-  ['api.cohere.com', 'cohere'],
-  ['api.deepseek.com', 'deepseek'],
-  ['api.groq.com', 'groq'],
-  ['api.mistral.ai', 'mistral_ai'],
-  ['api.moonshot.ai', 'moonshot_ai'],
-  ['api.perplexity.ai', 'perplexity'],
-  ['api.x.ai', 'x_ai'],
+export const providerOfHost: readonly (readonly [host: RegExp, provider: string])[] = [
+  [/(?:^|\.)api\.anthropic\.com$/, 'anthropic'],
+  [/(?:^|\.)api\.openai\.com$/, 'openai'],
+  [/(?:^|\.)openai\.azure\.com$/, 'azure.ai.openai'],
+  [/(?:^|\.)services\.ai\.azure\.com$/, 'azure.ai.inference'],
+  [/(?:^|\.)amazonaws\.(?:com(?:\.cn)?|eu)$/, 'aws.bedrock'],
+  [/(?:^|\.)bedrock-[a-z-]+\.[a-z0-9-]+\.api\.aws$/, 'aws.bedrock'],
+  [/(?:^|\.)generativelanguage\.googleapis\.com$/, 'gcp.gemini'],
+  [/(?:^|[.-])aiplatform\.(?:[a-z]+\.rep\.)?googleapis\.com$/, 'gcp.vertex_ai'],
+  [/(?:^|\.)api\.cohere\.com$/, 'cohere'],
+  [/(?:^|\.)api\.deepseek\.com$/, 'deepseek'],
+  [/(?:^|\.)api\.groq\.com$/, 'groq'],
+  [/(?:^|\.)api\.mistral\.ai$/, 'mistral_ai'],
+  [/(?:^|\.)api\.moonshot\.ai$/, 'moonshot_ai'],
+  [/(?:^|\.)api\.perplexity\.ai$/, 'perplexity'],
+  [/(?:^|\.)api\.x\.ai$/, 'x_ai'],
 ]

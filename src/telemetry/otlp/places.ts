@@ -34,6 +34,6 @@ function placeOf(name: string, { upstreams }: Config): ServerAttributes | undefi
   const base = upstreams.get(name)?.baseUrl
   if (base === undefined) return undefined
   const { hostname, port, protocol } = new URL(base)
-  const [, provider = name] = providerOfHost.find(([host]) => hostname === host || hostname.endsWith(`.${host}`)) ?? []
+  const [, provider = name] = providerOfHost.find(([host]) => host.test(hostname)) ?? []
   return { address: hostname, port: port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port), provider }
 }
