@@ -11,6 +11,7 @@ import {
 } from './compare.ts'
 import {
   type ChainEnd,
+  type CopyEnd,
   type CopySource,
   type CopyTarget,
   copiedNames,
@@ -65,6 +66,7 @@ export async function copyStore(source: CopySource, target: CopyTarget, listener
   await refuseMoved(source, target)
   await refuseOthers(source, target)
   await refuseArchived(source)
+  await refuseArchived(target)
   await target.begin((await source.readOldestMs()) ?? Date.now())
   await refuseItself(source, target)
   const copy = new Copy(source, target, listener)
@@ -247,11 +249,11 @@ async function refuseMoved(source: CopySource, target: CopyTarget): Promise<void
 }
 
 /** Refuses a store with detached months, whose entries are in files, because a copy must have all entries. */
-async function refuseArchived(source: CopySource): Promise<void> {
-  const month = await source.readAwayMonth()
+async function refuseArchived({ readAwayMonth, shown }: CopyEnd): Promise<void> {
+  const month = await readAwayMonth()
   if (month !== undefined)
     throw new StoreError(
-      `${source.shown} lacks entries of ${month}, which were detached: bring back all months with triwire ledger archive attach, then copy`,
+      `${shown} lacks entries of ${month}, which were detached: bring back all months with triwire ledger archive attach, then copy`,
     )
 }
 

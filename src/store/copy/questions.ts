@@ -97,6 +97,9 @@ export function createCopyQuestions(dialect: Dialect, chainEnds: string, nextRev
       if (how === 'replaced') yield* ask(dialect, () => `DELETE FROM ${schema}.${name}`)
       yield* runAll(insertRows(name, rows[name], how === 'changed' ? updateById(name) : 'ON CONFLICT DO NOTHING'))
     }
+    // The source has all entries, so the copy needs no archives. Those of an earlier copy may differ from the new trail.
+    for (const table of ['archived', 'sealed_sums', 'seals', 'archives'])
+      yield* ask(dialect, () => `DELETE FROM ${schema}.${table}`)
     // A correction of times in the source has set its last head back, and entries there count at other times.
     yield* lowerMoment(dialect, headMs)
     yield* raiseMoment(dialect, headMs)

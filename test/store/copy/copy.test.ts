@@ -16,6 +16,9 @@ import type { StorePlace } from '../../../src/config/config.ts'
 import { readPriceList } from '../../../src/config/price-list.ts'
 import { type PricesEntry, prices } from '../../../src/config/price-schema.ts'
 import { readStorePlace } from '../../../src/config/store-place.ts'
+import { newRequestId } from '../../../src/ids.ts'
+import { attachMonth, detachMonth } from '../../../src/store/archive/archive.ts'
+import { openSqliteArchive } from '../../../src/store/archive/sqlite-end.ts'
 import { type CopyListener, type CopyReport, copyStore } from '../../../src/store/copy/copy.ts'
 import { openSource, openTarget } from '../../../src/store/copy/open-end.ts'
 import { lockStore } from '../../../src/store/files/lock.ts'
@@ -272,6 +275,35 @@ test('C15 X7 a store whose times were corrected elsewhere is copied back with ri
   store.credit('two', 5n, 'later')
   assert.ok([...store.eachEntry()].find(({ reference }) => reference === 'later')!.postedMs < aheadMs)
   store.close()
+})
+
+test('X7 a store is copied back after both stores have detached and attached the same month, and verify passes', async () => {
+  const [file, other] = [newFile(), newFile()]
+  fill(file)
+  const nowMs = () => Date.now() + 70 * 86_400_000
+  const detachAndAttach = async (path: string) => {
+    const store = openStore(path, { nowMs })
+    store.adoptReporting({ ...utc, weekStarts: 'monday', keepMonths: 13 }, nowMs())
+    for (const name of ['one', 'two']) store.postDebits([createDebitRow(newRequestId(), store.findAccount(name).id)])
+    while (store.fold(100) > 0);
+    store.close()
+    const archives = openSqliteArchive(path, nowMs)
+    const wishes = { ...verifyOptions, act, month: new Date().toISOString().slice(0, 7) }
+    await detachMonth(archives, wishes)
+    await attachMonth(archives, wishes)
+    await archives.close()
+  }
+  await detachAndAttach(file)
+  await copy(fileAt(file), fileAt(other))
+  const store = openStore(other)
+  store.credit('one', 5n, 'later')
+  store.credit('two', 5n, 'later too')
+  store.close()
+  await detachAndAttach(other)
+  await copy(fileAt(other), fileAt(file))
+  const back = openStore(file, { nowMs })
+  assert.deepEqual(back.audit(verifyOptions).findings, [])
+  back.close()
 })
 
 test('C15 a moved store refuses servers and changes, and is read as before', { skip }, async () => {
