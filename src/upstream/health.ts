@@ -122,7 +122,7 @@ export class Health {
     if (version === this.#keyVersion) return
     const isFirst = this.#keyVersion === undefined
     this.#keyVersion = version
-    // Before the first request, the account can only have a cooldown that another replica reported. It stays.
+    // Before its first key, the account can only have a cooldown that another replica reported. It stays.
     if (isFirst) return
     // Requests under way with the old key do not count any more.
     this.#era++

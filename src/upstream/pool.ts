@@ -238,14 +238,18 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
       accounts.filter((other) => other?.isEnabled !== false && isReservedAlike(one, other)).length
     return accounts.map((account) => {
       const id = placeOf(model, upstream, route, account)
+      const key = account && keyOf(account)
+      const health = memory.healthOf(id)
+      // Other replicas may report a cooldown before the first request. A key that is renewed later then ends it.
+      if (key?.value !== undefined) health.useKey(key.version)
       return {
-        target: { upstream, account, key: account && keyOf(account), model: served, ...paths, headers },
+        target: { upstream, account, key, model: served, ...paths, headers },
         id,
         hash: hashText(id),
         weight: route.weight / Math.max(1, sharing(account)),
         priority: route.priority,
         isEnabled: account?.isEnabled !== false,
-        health: memory.healthOf(id),
+        health,
         budget: memory.budgetOf(upstream.name),
         usual,
       }

@@ -22,8 +22,14 @@ type Layout = Record<string, { accounts: readonly string[]; off?: readonly strin
 /**
  * Upstreams by name with their accounts, all of which serve one model.
  * @param keyless names of accounts that have no key at the moment
+ * @param keys `version` is the version of all keys
  */
-function start(layout: Layout, memory?: PoolMemory, keyless: ReadonlySet<string> = new Set()) {
+function start(
+  layout: Layout,
+  memory?: PoolMemory,
+  keyless: ReadonlySet<string> = new Set(),
+  keys: { version: number } = { version: 0 },
+) {
   let nowMs = 1_000
   const upstreams = new Map<string, Upstream>()
   const routes: Route[] = []
@@ -49,7 +55,10 @@ function start(layout: Layout, memory?: PoolMemory, keyless: ReadonlySet<string>
     get value() {
       return keyless.has(name) ? undefined : 'key'
     },
-    ...{ version: 0, known: [], doubt() {} },
+    get version() {
+      return keys.version
+    },
+    ...{ known: [], doubt() {} },
   }))
   const pass = (ms: number) => {
     nowMs += ms
@@ -443,7 +452,7 @@ test('P6 accounts never share a conversation: the key is scoped before it is bou
 })
 
 /** Two servers over one store, each with a pool of its own. */
-function startTwo(layout: Layout) {
+function startTwo(layout: Layout, keys?: { version: number }) {
   let nowMs = 1_000
   const hearing: ((cooldown: Cooldown) => void)[] = []
   const told: Cooldown[] = []
@@ -463,7 +472,7 @@ function startTwo(layout: Layout) {
       steer: () => {},
       onLifted: () => {},
     })
-    return { number, ...start(layout, memory) }
+    return { number, ...start(layout, memory, undefined, keys) }
   })
   const fail = ({ pool, model }: (typeof rigs)[number], account: string, verdict: Verdict, times = 1) => {
     for (let i = 0; i < times; i++) {
@@ -505,6 +514,19 @@ test('U1 X7: a cooldown that a server heard of before its first request holds fo
   assert.deepEqual(statesOf(two), ['cooling', 'ready'])
   pass(10_000)
   assert.deepEqual(statesOf(two), ['trial', 'ready'])
+})
+
+test('U1 X7: a new key ends a cooldown of the old key that a server heard of before its first request', () => {
+  const keys = { version: 1 }
+  const { one, two, fail, statesOf } = startTwo({ up: { accounts: ['a'] } }, keys)
+  fail(one, 'a', barred)
+  assert.deepEqual([statesOf(two), nameOf(ask(two.pool, two.model))], [['cooling'], undefined])
+  const other = startTwo({ up: { accounts: ['a'] } }, keys)
+  other.fail(other.one, 'a', barred)
+  assert.deepEqual(other.statesOf(other.two), ['cooling'])
+  keys.version = 2
+  assert.equal(nameOf(ask(other.two.pool, other.two.model)), 'up/a', 'asked for nothing before')
+  assert.equal(nameOf(ask(two.pool, two.model)), 'up/a')
 })
 
 test('U1 X7: the longest wait holds, whichever server has it; a server’s own report that returns changes nothing', () => {
