@@ -34,7 +34,7 @@ import {
   usage,
 } from '../translation/upstreams.ts'
 import { modelOf } from './models.ts'
-import { contentOfMessages } from './same-wire.ts'
+import { contentOfMessages, playNatively } from './same-wire.ts'
 
 /*
  * Y1: on the same wire an upstream may answer in the other form than it was asked for. A stream becomes one JSON answer, and one
@@ -348,6 +348,50 @@ test('Y1 Y4 cumulative arguments of a folded responses call: the last piece coun
   for (const said of ['', '{"q{"q":1}']) assert.deepEqual(read(['{"q', '{"q":1}'], said), ['{"q":1}'])
   assert.deepEqual(read(['{"q"', ':1}'], ''), ['{"q":1}'])
   assert.deepEqual(read(['{"q', '{"p":1}'], ''), ['{"q{"p":1}'])
+})
+
+test('Y4 pieces of a messages stream that repeat are shown once to messages clients, by the setting of the profile', () => {
+  const model = modelOf('messages', {}, { cumulative: ['arguments', 'reasoning'] })
+  const thought = (index: number, ...pieces: string[]) =>
+    blockStart(index, { type: 'thinking', thinking: '', signature: '' }) +
+    pieces.map((thinking) => blockDelta(index, { type: 'thinking_delta', thinking })).join('')
+  const signed = blockDelta(0, { type: 'signature_delta', signature: 'c2ln' })
+  const script =
+    messageStart() +
+    thought(0, 'Hm', 'Hm, I', 'Hm, I', 'Hm, I see', 'Hm, I see it') +
+    signed +
+    blockStop(0) +
+    textBlock(1, 'a', 'ab') +
+    toolBlock(2, 'f', '{"q', '{"q":"é', '{"q":"é","r":1', '{"q":"é","r":1}', '{"q":"é","r":1}') +
+    toolBlock(3, 'g', '', '{}') +
+    messageDelta('tool_use') +
+    messageStop
+  const content = [
+    { type: 'thinking', thinking: 'Hm, I see it', signature: 'c2ln' },
+    { type: 'text', text: 'aab' },
+    { type: 'tool_use', input: { q: 'é', r: 1 } },
+    { type: 'tool_use', input: {} },
+  ]
+  const read = contentOfMessages(playNatively('messages', script, [], model))
+  assert.deepEqual(read, { content, reason: 'tool_use' })
+  const fold = wires.messages.native.openStream({ ...headOf('messages'), model }).folding()
+  fold.push(Buffer.from(script))
+  const whole = fold.whole()
+  assert.ok(whole.state === 'finished')
+  const { content: blocks } = JSON.parse(Buffer.from(whole.encode(billed)).toString())
+  assert.deepEqual(
+    blocks.map(({ id: _, name: __, ...block }: Json) => block),
+    content,
+  )
+  // A later piece for a thought that has ended for the client is a thought of its own, with the new words only.
+  const late = messageStart() + thought(0, 'Hm') + textBlock(1, 'a')
+  const rest = blockDelta(0, { type: 'thinking_delta', thinking: 'Hm, so' }) + messageDelta('end_turn') + messageStop
+  assert.deepEqual(
+    contentOfMessages(playNatively('messages', late + rest, [], model))?.content.map(({ thinking }) => thinking),
+    ['Hm', undefined, ', so'],
+  )
+  // Nothing is guessed without the setting.
+  assert.equal(contentOfMessages(playNatively('messages', script)), undefined)
 })
 
 test('Y1 a folded chat answer has each text once, and only texts are joined', () => {

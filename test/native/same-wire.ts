@@ -1,3 +1,4 @@
+import type { Model } from '../../src/catalog/model.ts'
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { noUsage } from '../../src/inference/usage.ts'
 import { wires } from '../../src/wires/wires.ts'
@@ -5,9 +6,14 @@ import { framesOf } from '../translation/grammar.ts'
 import { modelOf } from './models.ts'
 
 /** What a client is sent of a model's stream of its own wire, its end included. @param cut sizes of the first pieces */
-export function playNatively(wire: ClientWire, script: string, cut: readonly number[] = []): string {
+export function playNatively(
+  wire: ClientWire,
+  script: string,
+  cut: readonly number[] = [],
+  model: Model = modelOf(wire),
+): string {
   const head = { requestId: 'req_1', createdSeconds: 1_795_000_000, inputTokensEstimate: 11 }
-  const relay = wires[wire].native.openStream({ ...head, model: modelOf(wire) })
+  const relay = wires[wire].native.openStream({ ...head, model })
   const bytes = Buffer.from(script)
   let text = ''
   let at = 0

@@ -1,12 +1,13 @@
 import { decodeUtf8, encodeLatin1, type RawFrame, stringBehind, withData } from '../../bytes/frame-cutter.ts'
 import { asObject, endOfString, type JsonObject } from '../../bytes/json.ts'
 import { appendOwn, ownCopy } from '../../bytes/memory.ts'
+import type { Profile } from '../../catalog/profile.ts'
 import { isBlankJson, requireWholeCalls } from '../../inference/filters/whole-calls.ts'
 import { blocksMax } from '../../inference/narrator.ts'
 import { type ArgumentShape, createArgumentShape, endsObject } from '../answers/argument-shape.ts'
 import { JsonPatch } from '../answers/json-patch.ts'
 import { decodeString, type ProducedText } from '../answers/native-answer.ts'
-import { keptSources, stringOf } from '../answers/read-answer.ts'
+import { keptSources, newPart, stringOf } from '../answers/read-answer.ts'
 import {
   type ContentDelta,
   contentDeltas,
@@ -42,6 +43,8 @@ type OrderedBlock = {
   /** The upstream's stop frame for a call with broken arguments. The frame is withheld. */
   stop: RawFrame
   isOver: boolean
+  /** The content so far, if the upstream repeats it in each piece. */
+  told: string
   /** The text to show once all earlier blocks have ended. */
   waiting: string
 }
@@ -77,14 +80,17 @@ export class BlockOrder {
   hasCalls = false
 
   readonly #mint: (number: number) => string
+  readonly #cumulative: Profile['cumulative']
 
   /**
    * @param produced counts the shown text
    * @param mint makes an id for a call without an id, from the block number that the client sees
+   * @param cumulative the kinds of content in which each piece repeats all text before it, from the profile
    */
-  constructor(produced: ProducedText, mint: (number: number) => string) {
+  constructor(produced: ProducedText, mint: (number: number) => string, cumulative: Profile['cumulative']) {
     this.#produced = produced
     this.#mint = mint
+    this.#cumulative = cumulative
   }
 
   get isEmpty(): boolean {
@@ -167,24 +173,29 @@ export class BlockOrder {
       const ending = block.isCall ? undefined : this.#endOthers()
       if (ending === undefined) return undefined
       const kind = isUnsealed ? 'thinking' : block.kind
+      const { told } = block
       const content_block = { type: kind, [kind]: '', ...(kind === 'thinking' && { signature: '' }) }
       block = this.#begin(
         number,
         content_block,
         readStart(content_block, () => undefined),
       )
+      block.told = told
       const start = { type: 'content_block_start', index: block.shownAs, content_block }
       before = ending + this.#show(block, frameOf(start))
     }
     if (delta[member] == null || (!isBlank && this.#isSaid(block, content))) return before
-    if (type !== delta['type'] || value !== delta[member]) return before + this.#write(block, { type, [member]: value })
+    const isCumulative = this.#isCumulative(type)
+    const news = isCumulative ? newPart(block.told, `${value}`) : value
+    if (news === '' && value !== '') return before
+    if (type !== delta['type'] || news !== delta[member]) return before + this.#write(block, { type, [member]: news })
     const shown = this.#numbered(block, frame, data, number)
     if (type === 'signature_delta') return this.#sign(block, value as string, shown)
     if (typeof value === 'string') {
       this.#tally(block, type, value)
       // A frame becomes a template only if the next delta needs no parsing. After a blank piece, or a piece that may
       // end the arguments, the next delta must be parsed.
-      const isOpen = !isBlank && !(block.isCall && endsObject(value))
+      const isOpen = !isBlank && !isCumulative && !(block.isCall && endsObject(value))
       if (isOpen && block.content.deltas.length === 0) this.#learn(block, member, value, came, shown)
     }
     return before + this.#show(block, shown)
@@ -231,6 +242,7 @@ export class BlockOrder {
       isOverlapped: false,
       stop: '',
       isOver: false,
+      told: '',
       waiting: '',
     }
     this.#known = undefined
@@ -321,9 +333,16 @@ export class BlockOrder {
 
   #tally(block: OrderedBlock, type: string, value: string): void {
     if (type !== 'signature_delta') this.#produced.add(value)
+    if (this.#isCumulative(type)) block.told = appendOwn(block.told, value)
     if (type !== 'input_json_delta') return
     block.hasInput ||= !isBlankJson(value)
     this.#addInput(block, rawOf(value))
+  }
+
+  /** Whether each delta of this type repeats all content before it (ruling Y4). */
+  #isCumulative(type: string): boolean {
+    const kind = type === 'input_json_delta' ? 'arguments' : type === 'thinking_delta' ? 'reasoning' : undefined
+    return kind !== undefined && this.#cumulative.includes(kind)
   }
 
   #addInput(block: OrderedBlock, text: string): void {

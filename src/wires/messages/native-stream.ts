@@ -31,7 +31,11 @@ import { decodeStartUsage, decodeUsage, encodeUsage, plainUsage } from './usage.
  */
 export class MessagesNativeStream extends NativeStream {
   protected readonly forms = messageForms
-  readonly #blocks = new BlockOrder(this.produced, (number) => mintCallId('toolu_', this.head, number))
+  readonly #blocks = new BlockOrder(
+    this.produced,
+    (number) => mintCallId('toolu_', this.head, number),
+    this.head.model.profile.cumulative,
+  )
   #hasStarted = false
   #hasDelta = false
   #reason: unknown
