@@ -268,6 +268,12 @@ const cases: Case[] = [
     to: `{"model":"up","max_tokens":5,"messages":[${user},{"role":"assistant","content":[{"type":"text","text":"b"}]},${user},${user},{"role":"assistant","content":[${signed},{"type":"text","text":"e"}]}],"thinking":{"type":"adaptive"}}`,
   },
   {
+    rule: 'P1 the same where a tool has a signature among its arguments',
+    wire: 'messages',
+    from: `{"model":"m","max_tokens":5,"messages":[${user},{"role":"assistant","content":[{"type":"thinking","thinking":"a"},{"type":"tool_use","id":"t1","name":"f","input":{"signature":"f(x)"}}]},${result}]}`,
+    to: `{"model":"up","max_tokens":5,"messages":[${user},{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"f","input":{"signature":"f(x)"}}]},${result}]}`,
+  },
+  {
     rule: 'P1 unsigned thinking is passed on to a provider that signs nothing',
     wire: 'messages',
     profile: { extends: 'deepseek' },
@@ -304,6 +310,18 @@ const cases: Case[] = [
     wire: 'messages',
     from: `{"model":"m","max_tokens":64000,"messages":[${user},{"role":"assistant","content":[${unsigned},${call}]},${result}],"thinking":{"type":"enabled","budget_tokens":32000}}`,
     to: `{"model":"up","max_tokens":8192,"messages":[${user},{"role":"assistant","content":[${call}]},${result}]}`,
+  },
+  {
+    rule: 'P1 R-PRE where the model continues a turn whose thinking was taken out, none is asked for by tokens',
+    wire: 'messages',
+    from: `{"model":"m","max_tokens":5,"thinking":{"type":"enabled","budget_tokens":2000},"messages":[${user},{"role":"assistant","content":[${unsigned},{"type":"text","text":"So"}]}]}`,
+    to: `{"model":"up","max_tokens":5,"messages":[${user},{"role":"assistant","content":[{"type":"text","text":"So"}]}]}`,
+  },
+  {
+    rule: 'P1 R-HIST thinking stays asked for where a whole turn at the end was taken out',
+    wire: 'messages',
+    from: `{"model":"m","max_tokens":5,"thinking":{"type":"enabled","budget_tokens":2000},"messages":[${user},{"role":"assistant","content":[${unsigned}]}]}`,
+    to: `{"model":"up","max_tokens":5,"thinking":{"type":"enabled","budget_tokens":2000},"messages":[${user}]}`,
   },
   {
     rule: 'P1 R-HIST thinking that is asked for otherwise, or proven in that turn, stays asked for',
@@ -542,7 +560,7 @@ test('P1 T9 parts removed from a conversation are listed', () => {
   )
   assert.deepEqual(adapt(thinking, modelOf('messages')).losses, [
     { field: 'messages', what: 'dropped', why: 'unsigned thinking' },
-    { field: 'thinking', what: 'dropped', why: 'the turn that is answered has no signed thinking' },
+    { field: 'thinking', what: 'dropped', why: 'the turn that goes on has no signed thinking' },
     { field: 'context_management', what: 'dropped', why: 'an edit of thinking, which is not asked for' },
   ])
   assert.deepEqual(adapt('{"model":"m","input":[{"type":"reasoning"}]}', modelOf('responses')).losses, [

@@ -13,7 +13,7 @@ import { markForCache } from './cache-marks.ts'
 import { type EncodedMessage, encodeConversation } from './encode-turns.ts'
 import { messagesScalars } from './fields.ts'
 import { createStrictness, type StrictTool } from './strict-tools.ts'
-import { beginsWithThought, callsUnthought } from './thought.ts'
+import { goesOnUnproven } from './thought.ts'
 
 type Fields = Record<string, unknown>
 
@@ -93,18 +93,6 @@ function reasoningAllowed(
     return { state: 'unsaid' }
   }
   return wish
-}
-
-/**
- * Whether the model goes on with an assistant turn that does not begin with thinking. It does so if results follow the
- * calls of that turn, or if that turn is the last (a prefill).
- */
-function goesOnUnproven(messages: readonly EncodedMessage[]): boolean {
-  const last = messages.findLastIndex(({ role }) => role === 'assistant')
-  const blocks = messages[last]?.content ?? []
-  const rest = messages.slice(last + 1)
-  if (last >= 0 && rest.length === 0) return !beginsWithThought(blocks)
-  return callsUnthought(blocks) && rest.some(({ content }) => content.some(({ type }) => type === 'tool_result'))
 }
 
 function reasoningFields(reasoning: Reasoning, format: OutputFormat, profile: Profile): Fields {

@@ -1,7 +1,8 @@
-import { asObject, type Edit } from '../../bytes/json.ts'
+import { asObject, type Edit, endOfString } from '../../bytes/json.ts'
 import { elementsOf, removeElements } from '../../bytes/json-edit.ts'
 import type { Model } from '../../catalog/model.ts'
 import type { Loss } from '../../inference/request.ts'
+import { objectsOf } from '../answers/read-answer.ts'
 import {
   type AdaptContext,
   type AdaptedRequest,
@@ -19,7 +20,7 @@ import { checkReach, isSelfContained } from '../requests/reach.ts'
 import { mayHideReasoning } from '../requests/reasoning-wish.ts'
 import { opaqueId } from '../requests/stand-ins.ts'
 import { markClientBody } from './cache-marks.ts'
-import { callsUnthought } from './thought.ts'
+import { goesOnUnproven } from './thought.ts'
 
 /** Words in the types of hosted tools: the start of a date, or `_toolset`. Some client-run tools have a date too. */
 const hostedWords = ['_202', '_toolset']
@@ -37,9 +38,9 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   const losses: Loss[] = []
   if (unsigned.length > 0) {
     losses.push({ field: 'messages', what: 'dropped', why: 'unsigned thinking' })
-    if (body.valuesInside('thinking', 'type').includes('enabled') && answersUnsignedCalls(body)) {
+    if (body.valuesInside('thinking', 'type').includes('enabled') && goesOnUnsigned(body)) {
       values.set('thinking', undefined)
-      losses.push({ field: 'thinking', what: 'dropped', why: 'the turn that is answered has no signed thinking' })
+      losses.push({ field: 'thinking', what: 'dropped', why: 'the turn that goes on has no signed thinking' })
     }
   }
   const edits = [...unsigned, ...fitThinking(body, outputTokensCap, values)]
@@ -110,8 +111,8 @@ function moveUser(body: ClientBody, values: MemberValues): Edit[] {
  * signs thinking would refuse them (ruling P1). A message of only such blocks is removed too.
  */
 function removeUnsignedThinking(body: ClientBody): Edit[] {
+  if (!mayHoldUnsigned(body)) return []
   const { bytes } = body
-  if (!mayHoldUnsigned(bytes)) return []
   const messages = elementsOf(bytes, body.member('messages')!)
   const emptied = new Set<number>()
   const edits: Edit[] = []
@@ -128,15 +129,23 @@ function removeUnsignedThinking(body: ClientBody): Edit[] {
   return [...edits, ...removeElements(messages, (index) => emptied.has(index))]
 }
 
-/** A quick check: whether a signature is empty, or there are fewer signatures than blocks of thinking. */
-function mayHoldUnsigned(bytes: Buffer): boolean {
-  let thoughts = 0
-  const word = '"thinking"'
-  for (let at = bytes.indexOf(word); at >= 0; at = bytes.indexOf(word, at + 1))
-    if (/"type"\s*:\s*$/.test(bytes.toString('latin1', Math.max(0, at - 24), at))) thoughts++
-  if (thoughts === 0) return false
-  const signatures = bytes.toString('latin1').match(/"signature"\s*:\s*"./g) ?? []
-  return signatures.length < thoughts || signatures.some((found) => found.endsWith('""'))
+const thoughtType = /"type"\s*:\s*"thinking"/g
+const thoughtHead = /(?:"type"\s*:\s*"thinking"|"signature"\s*:\s*"[^"\\]+")\s*,\s*"thinking"\s*:\s*(?=")/g
+const thoughtEnd = /"\s*,\s*(?:"signature"\s*:\s*"[^"]|"type"\s*:\s*"thinking")/y
+
+/**
+ * A quick check: whether any thinking does not have its type, text and signature in the order of one of the vendor's
+ * SDKs. These are the order of TypeScript and its reverse, which is that of Python.
+ */
+function mayHoldUnsigned({ bytes }: ClientBody): boolean {
+  if (bytes.indexOf('"thinking"') < 0) return false
+  const text = bytes.toString('latin1')
+  let left = text.match(thoughtType)?.length ?? 0
+  for (const { index, 0: head } of text.matchAll(thoughtHead)) {
+    thoughtEnd.lastIndex = endOfString(text, index + head.length)
+    if (thoughtEnd.test(text)) left--
+  }
+  return left !== 0
 }
 
 function isUnsigned(text: string): boolean {
@@ -150,18 +159,13 @@ function isUnsignedBlock(block: unknown): boolean {
 }
 
 /**
- * Whether the newest model turn has calls, but no signed thinking at its beginning. The last message is not looked at.
- * With a thinking budget, upstreams require thinking at the beginning of such a turn (R-HIST).
+ * Whether the model goes on with a turn whose thinking was removed. With a thinking budget, upstreams require thinking
+ * at the beginning of such a turn (R-HIST).
  */
-function answersUnsignedCalls(body: ClientBody): boolean {
-  const { bytes } = body
-  const messages = elementsOf(bytes, body.member('messages')!)
-  for (let i = messages.length - 2; i >= 0; i--) {
-    const { start, end } = messages[i]!
-    const { role, content } = asObject(JSON.parse(bytes.toString('utf8', start, end))) ?? {}
-    if (role !== 'assistant') continue
-    const kept = Array.isArray(content) ? content.filter((block) => !isUnsignedBlock(block)) : []
-    return callsUnthought(kept.map((block) => asObject(block) ?? {}))
-  }
-  return false
+function goesOnUnsigned(body: ClientBody): boolean {
+  const messages = objectsOf(body.value('messages')).map(({ role, content }) => ({
+    role,
+    content: Array.isArray(content) ? objectsOf(content).filter((block) => !isUnsignedBlock(block)) : [{}],
+  }))
+  return goesOnUnproven(messages.filter(({ content }) => content.length > 0))
 }
