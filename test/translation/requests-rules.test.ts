@@ -1416,6 +1416,45 @@ test('R-HIST a turn whose calls are answered must begin with thinking, whatever 
     equal(saidBehind([...items]).thinks, thinks, JSON.stringify(items))
 })
 
+/** What an `anthropic-budget` model gets of a responses request that ends with these items. */
+function askedOfBudget(items: readonly unknown[], more: object) {
+  const unseal = () => ({ wire: 'messages', kind: 'signature', data: 'SIG' }) as const
+  const input = [{ role: 'user', content: 'Hi' }, ...items]
+  const tools = [{ type: 'function', name: 'f' }]
+  const body = responsesAsk({ input, tools, reasoning: { effort: 'high' }, ...more })
+  const { body: up, encoded } = translate('responses', 'messages', body, { unseal, profile: 'anthropic-budget' })
+  const shape = up.messages.map(({ role, content }: { role: string; content: { type: string }[] }) =>
+    [role, ...content.map(({ type }) => type)].join(' '),
+  )
+  return { shape, thinks: up.thinking?.type === 'enabled', losses: encoded.losses }
+}
+
+test('R-HIST R-PRE without thinking, the turn that goes on has no thinking of earlier requests', () => {
+  const off = { reasoning: { effort: 'none' } }
+  const lost = { field: 'input', what: 'dropped', why: 'reasoning of the turn that goes on, without thinking refused' }
+  for (const [items, more, shape] of [
+    [[thought, said('So')], off, ['assistant text']],
+    [[thought, said('So')], { reasoning: undefined }, ['assistant text']],
+    [[thought, called, result], off, ['assistant tool_use', 'user tool_result']],
+    [[thought, called, result], { tool_choice: 'required' }, ['assistant tool_use', 'user tool_result']],
+    [[said('a'), thought, called, result], {}, ['assistant text tool_use', 'user tool_result']],
+    [
+      [thought, called, result, { ...called, call_id: 'd' }, { ...result, call_id: 'd' }],
+      {},
+      ['assistant tool_use', 'user tool_result', 'assistant tool_use', 'user tool_result'],
+    ],
+  ] as const) {
+    const told = askedOfBudget(items, more)
+    deepEqual([told.shape, told.thinks], [['user text', ...shape], false])
+    deepEqual(told.losses.at(-1), lost)
+  }
+  for (const [items, more] of [
+    [[thought, said('So'), { role: 'user', content: 'And?' }], off],
+    [[thought, called, result], {}],
+  ] as const)
+    equal(askedOfBudget(items, more).shape[1].split(' ')[1], 'thinking')
+})
+
 test('T9 examples of a tool and the description of a schema are listed as lost if no wire has a field for them', () => {
   const tools = [{ name: 'f', input_schema: { type: 'object' }, input_examples: [{ a: 1 }] }]
   deepEqual(translate('messages', 'chat', messagesAsk({ tools })).encoded.losses, [

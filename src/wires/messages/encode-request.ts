@@ -13,7 +13,7 @@ import { markForCache } from './cache-marks.ts'
 import { type EncodedMessage, encodeConversation } from './encode-turns.ts'
 import { messagesScalars } from './fields.ts'
 import { createStrictness, type StrictTool } from './strict-tools.ts'
-import { goesOnUnproven } from './thought.ts'
+import { goesOnUnproven, withoutOpenThoughts } from './thought.ts'
 
 type Fields = Record<string, unknown>
 
@@ -34,8 +34,9 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
   const { losses, stops, outputTokensCap } = prepared
   const choice = declareHistory(prepared, profile)
   const wish = resolveReasoning(request.reasoning, profile.reasoning, outputTokensCap, losses)
-  const { system, messages } = encodeConversation(prepared, profile)
-  const reasoning = reasoningAllowed(wish, choice, messages, profile, losses)
+  const { system, messages: said } = encodeConversation(prepared, profile)
+  const reasoning = reasoningAllowed(wish, choice, said, profile, losses)
+  const messages = reasoning.state === 'on' ? said : withoutOpenThoughts(said, prepared, profile)
   const strictness = createStrictness(prepared.format, profile, losses)
   const tools = choice.tools.map((tool) => encodeTool(tool, strictness(tool, plainSchema(tool, losses))))
   const isMarked = markForCache(request, profile, { tools, system, messages })

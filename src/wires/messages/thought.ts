@@ -1,3 +1,7 @@
+import type { Profile } from '../../catalog/profile.ts'
+import type { Prepared } from '../requests/prepare.ts'
+import type { EncodedMessage } from './encode-turns.ts'
+
 type Block = { type?: unknown }
 
 /**
@@ -16,4 +20,25 @@ export function goesOnUnproven(messages: readonly { role: unknown; content: read
 
 function isThought(block: Block | undefined): boolean {
   return block?.type === 'thinking' || block?.type === 'redacted_thinking'
+}
+
+/**
+ * Removes thinking from the turn that the model goes on with, from the last user message that has no results. Without a
+ * thinking budget, upstreams refuse it: "When thinking is disabled, an `assistant` message in the final position cannot
+ * contain `thinking`" (tailcallhq/forgecode#1853).
+ */
+export function withoutOpenThoughts(
+  messages: EncodedMessage[],
+  { losses, conversationField }: Prepared,
+  { reasoning: { style, default: usual } }: Profile,
+): EncodedMessage[] {
+  if (style !== 'budget' || usual !== 'none') return messages
+  const isAsked = ({ role, content }: EncodedMessage) =>
+    role === 'user' && !content.some(({ type }) => type === 'tool_result')
+  const last = messages.findLastIndex(isAsked)
+  return messages.map((message, at) => {
+    if (at < last || message.role !== 'assistant' || !message.content.some(isThought)) return message
+    losses.add(conversationField, 'dropped', 'reasoning of the turn that goes on, without thinking refused')
+    return { ...message, content: message.content.filter((block) => !isThought(block)) }
+  })
 }
