@@ -1426,7 +1426,7 @@ function askedOfBudget(items: readonly unknown[], more: object) {
   const shape = up.messages.map(({ role, content }: { role: string; content: { type: string }[] }) =>
     [role, ...content.map(({ type }) => type)].join(' '),
   )
-  return { shape, thinks: up.thinking?.type === 'enabled', losses: encoded.losses }
+  return { shape, thinks: up.thinking?.type === 'enabled', losses: encoded.losses, up }
 }
 
 test('R-HIST R-PRE without thinking, the turn that goes on has no thinking of earlier requests', () => {
@@ -1453,6 +1453,18 @@ test('R-HIST R-PRE without thinking, the turn that goes on has no thinking of ea
     [[thought, called, result], {}],
   ] as const)
     equal(askedOfBudget(items, more).shape[1].split(' ')[1], 'thinking')
+})
+
+test('R-PRE R-JSON a model asked for a schema continues no turn, since the wire refuses both at once', () => {
+  const schema = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'], additionalProperties: false }
+  const text = { format: { type: 'json_schema', name: 'out', schema } }
+  const told = askedOfBudget([said('{')], { text })
+  deepEqual(told.shape, ['user text', 'assistant text', 'user text'])
+  deepEqual([told.up.output_config.format.type, told.thinks], ['json_schema', true])
+  deepEqual(
+    told.losses.map(({ why }) => why),
+    ['a user turn behind the last, which is the assistant'],
+  )
 })
 
 test('T9 examples of a tool and the description of a schema are listed as lost if no wire has a field for them', () => {

@@ -94,10 +94,14 @@ function beginWithUser(turns: Turn[], prepared: Prepared, profile: Profile): Tur
   return [opening, ...turns]
 }
 
-/** Adds a user turn that asks the model to go on, for models that refuse an assistant turn at the end. */
+/**
+ * Adds a user turn that asks the model to go on, for models that refuse an assistant turn at the end. With a schema for
+ * the answer, the wire refuses such a turn (https://platform.claude.com/docs/en/build-with-claude/structured-outputs).
+ */
 function endWithUser(turns: Turn[], prepared: Prepared, profile: Profile): Turn[] {
   const last = turns.at(-1)
-  if (profile.prefill !== 'none' || last?.by !== 'model') return turns
+  const isRefused = profile.prefill === 'none' || prepared.format.kind === 'schema'
+  if (!isRefused || last?.by !== 'model') return turns
   // Calls without results are sent unchanged (ruling T13).
   if (last.parts.some((part) => part.type === 'tool_call')) return turns
   prepared.losses.add(prepared.conversationField, 'rewritten', 'a user turn behind the last, which is the assistant')
