@@ -40,9 +40,14 @@ function refuseDoubt({ clock, nowMs }: Facts, { expectedMs }: Act): void {
 /** The names of secret members of results. Secrets must not be shown twice. */
 const secrets = new Set(['key', 'token', 'digest'])
 
+/** The member whose own members people name, so that these may have any name. Its values are never secret. */
+const named = 'metadata'
+
 function toMade(asked: string, result: unknown, madeMs: number): Made {
-  const text = JSON.stringify({ result }, (name, value) => {
-    if (secrets.has(name) && typeof value === 'string') return undefined
+  let metadata: unknown
+  const text = JSON.stringify({ result }, function (this: unknown, name, value) {
+    if (name === named) metadata = value
+    if (secrets.has(name) && typeof value === 'string' && this !== metadata) return undefined
     return typeof value === 'bigint' ? { nanos: value.toString() } : value
   })
   return { asked, result: text, madeMs }
@@ -55,5 +60,5 @@ function read(text: string): unknown {
     value !== null &&
     Object.keys(value).join() === 'nanos' &&
     typeof (value as { nanos: unknown }).nanos === 'string'
-  return JSON.parse(text, (_, value) => (isAmount(value) ? BigInt(value.nanos) : value)).result
+  return JSON.parse(text, (name, value) => (name !== named && isAmount(value) ? BigInt(value.nanos) : value)).result
 }
