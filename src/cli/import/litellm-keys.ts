@@ -11,6 +11,7 @@ import {
   parseModels,
 } from '../../accounts/key-bounds.ts'
 import { digestKey, digestOfHex, mayHoldKey, withoutKeys } from '../../accounts/keys.ts'
+import { labelWord } from '../../accounts/labels.ts'
 import { isPersonField } from '../../accounts/person-rules.ts'
 import { isShownWhole } from '../../accounts/shown-text.ts'
 import { asObject } from '../../bytes/json.ts'
@@ -86,6 +87,8 @@ class KeysPlanning {
   readonly #options: KeysOptions
   readonly #accounts = new Map<string, PlannedAccount>()
   readonly #labels = new Set<string>()
+  /** The values of the label `team`, also those of teams without a key. */
+  readonly #teamLabels = new Set<string>()
   readonly #settings: ImportedSetting[] = []
   readonly #notes = new Set<string>()
   /** For each field that is not carried over: the keys, teams and users that have a value in this field. */
@@ -251,7 +254,7 @@ class KeysPlanning {
       })
       return { ...team, account: name, label: undefined }
     }
-    const label = (alias.replace(/[^A-Za-z0-9._:/@+-]/g, '-').replace(/^[^A-Za-z0-9]+/, '') || id).slice(0, 64)
+    const label = this.#freeLabel(alias, id)
     if (hasLimits)
       this.#settings.push({
         setting: `limits of team ${alias}`,
@@ -274,6 +277,17 @@ class KeysPlanning {
     const isTaken = (name: string) => this.#accounts.has(name) || name === this.#options.account
     const free = [name, ...[8, 36].map((chars) => `${name} (${id.slice(0, chars)})`)].find((one) => !isTaken(one))
     if (free === undefined) throw new Error(`two teams are ${name}: give one of them another name`)
+    return free
+  }
+
+  /** Returns a value of the label `team`. If another team has the same value, the team's id is added. */
+  #freeLabel(alias: string, id: string): string {
+    const [name, own] = [toLabelWord(alias), toLabelWord(id)]
+    const withId = [8, 36].map((chars) => `${name.slice(0, 63 - chars)}-${own.slice(0, chars)}`)
+    const isFree = (word: string) => labelWord.test(word) && !this.#teamLabels.has(word)
+    const free = [name, ...withId, own].map((word) => word.slice(0, 64)).find(isFree)
+    if (free === undefined) throw new Error(`two teams are ${alias}: give one of them another name`)
+    this.#teamLabels.add(free)
     return free
   }
 
@@ -375,6 +389,11 @@ class KeysPlanning {
   #withoutGroups(models: readonly string[] | undefined): string[] | undefined {
     return models && [...new Set(models.flatMap((one) => this.#options.groups.get(one) ?? [one]))]
   }
+}
+
+/** Replaces the characters that a label cannot have. The result can be empty or too long. */
+function toLabelWord(text: string): string {
+  return text.replace(/[^A-Za-z0-9._:/@+-]/g, '-').replace(/^[^A-Za-z0-9]+/, '')
 }
 
 type TeamPlan = {

@@ -449,6 +449,16 @@ test('issue 50 a team with a budget or limits becomes an account with the rest, 
     ),
     ['dev 1', 'dev (team-pro) 2', 'dev (team-prod-3) 3', 'dev (team-prod-4) 4', 'litellm 0'],
   )
+  // Names that differ only in letters that a label cannot have, or only behind its end, or not at all.
+  const names = ['Müller', 'Möller', '研发', '市场', `${'x'.repeat(64)}1`, `${'x'.repeat(64)}2`, 'dev', 'dev']
+  const teams = names.map((alias, n) => teamRow(`${n} team-${n}`, { team_alias: alias }))
+  const used = teams.map((team, n) => keyRow(`sk-t${n}`, { team_id: team['team_id'] }))
+  assert.deepEqual(
+    plan(used, teams.toReversed()).foreign.keys.map(({ bounds }) => bounds.labels?.[0]?.replace(/x+/, 'x')),
+    ['M-ller', 'M-ller-1-team-1', '2-team-2', '3-team-3', 'x', 'x-5-team-5', 'dev', 'dev-7-team-7'].map(
+      (value) => `team=${value}`,
+    ),
+  )
   assert.equal(plan(keys, [{ ...rich, blocked: true }]).foreign.accounts[0]!.state, 'suspended')
   assert.equal(plan(keys, [{ ...poor, blocked: true }]).foreign.keys.length, 2)
   assert.equal(plan(keys, [{ ...rich, rpm_limit: 0 }]).foreign.accounts[0]!.state, 'suspended')
