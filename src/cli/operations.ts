@@ -13,6 +13,7 @@ import { formatJsonLines, jsonLines } from '../operations/csv.ts'
 import { models, pageMax } from '../operations/fields.ts'
 import type { Context, Face, Operation, OperationResult, Running } from '../operations/operation.ts'
 import { ProblemError, sayIssue } from '../operations/problem.ts'
+import { sortedMax } from '../operations/request-list.ts'
 import { operations } from '../operations/table.ts'
 import { type AdminReply, adminOption, askServer } from './admin.ts'
 import { explainWithout } from './explanation.ts'
@@ -320,6 +321,7 @@ async function askRunning(
     return encodeURIComponent(`${asked[name]}`)
   })
   const fields = Object.entries(asked).filter(([name, value]) => value !== undefined && !inPath.has(name))
+  const isOnePage = one.id === 'request.list' && asked['sort'] !== '-at'
   const items: unknown[] = []
   let cursor: string | null = null
   let told: AdminReply
@@ -336,6 +338,11 @@ async function askRunning(
     if (page.away) note(command, sayAway(page.away))
     items.push(...page.items)
     cursor = page.next
+    if (cursor === null && isOnePage && items.length === pageMax && items.length < most)
+      note(
+        command,
+        `no more than ${pageMax} rows are listed in this order; the console exports up to ${sortedMax} as CSV`,
+      )
     if (cursor === null || items.length >= most) return items
   }
   if (one.id === 'request.explain') return explainWithout(command, `${asked['request']}`, told)

@@ -4,6 +4,7 @@ import test from 'node:test'
 import { Command } from 'commander'
 import { adminOption, askServer } from '../../src/cli/admin.ts'
 import { listen } from '../support/listen.ts'
+import { runWarm } from './run.ts'
 
 // The server sends this much of its answer, and then nothing. The test shortens the five seconds of patience.
 for (const [stage, start] of [
@@ -22,3 +23,21 @@ for (const [stage, start] of [
       trouble: `the server on http://${address} did not answer in 5 s: it is busy or stuck. Read its log, or name another address with --admin-listen`,
     })
   })
+
+test('a list in another order than by time is one page: the command says so if more rows were asked for', async () => {
+  const items = Array.from({ length: 200 }, (_, n) => ({ request_id: `req_${n}`, at: '2026-11-29T00:00:00.000Z' }))
+  const server = createServer((_, response) => {
+    response.setHeader('content-type', 'application/json').end(JSON.stringify({ items, next: null }))
+  })
+  const address = `127.0.0.1:${await listen(server)}`
+  const ask = async (...words: string[]) => {
+    const env = { TRIWIRE_TOKEN: 'tri-op-any' }
+    const { stdout, stderr } = await runWarm(['requests', ...words, '--admin-listen', address], { env })
+    assert.equal(stdout.split('\n').filter((line) => line.includes('req_')).length, 200, stderr)
+    return stderr
+  }
+  const said = /^note: no more than 200 rows are listed in this order; the console exports up to 5000 as CSV$/m
+  assert.match(await ask('--sort', '-credits', '--limit', '500'), said)
+  assert.doesNotMatch(await ask('--sort', '-credits', '--limit', '200'), said)
+  assert.doesNotMatch(await ask('--limit', '500'), said)
+})
