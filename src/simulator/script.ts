@@ -260,7 +260,7 @@ function findScript(scripts: ReadonlyMap<string, Script>, name: string): Script 
 function withDirectives(step: ScriptStep, query: string): ScriptStep {
   const changed: Record<string, unknown> = { ...step }
   for (const [name, text] of new URLSearchParams(query)) {
-    const directive = directives[name]
+    const directive = Object.hasOwn(directives, name) ? directives[name] : undefined
     if (!directive) throw wrong(`"${name}" is not a directive. Known: ${Object.keys(directives).join(', ')}.`)
     const { key, inner, read } = directive
     changed[key] = inner ? { ...(changed[key] as object | undefined), [inner]: read(text) } : read(text)

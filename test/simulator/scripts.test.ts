@@ -232,6 +232,7 @@ test('an unknown script or directive is refused as the vendor would refuse it', 
   const unknown = await whole('sim?speed=9')
   assert.equal(unknown.status, 400)
   assert.match(unknown.text, /\\"speed\\" is not a directive/)
+  assert.match((await whole('sim?constructor=9')).text, /\\"constructor\\" is not a directive/)
   assert.match((await whole('sim?status=99')).text, /status/)
 })
 
