@@ -1,3 +1,4 @@
+import { hasEnded } from '../accounts/account.ts'
 import type { IssuedKey } from '../accounts/book-rows.ts'
 import type { AccountDetails } from '../operations/accounts.ts'
 import type { EntryLine } from '../operations/entry-lines.ts'
@@ -187,10 +188,13 @@ const said: Record<string, PrintRule> = {
   },
 }
 
-/** Formats the keys of another gateway, and how many of them are rotated. */
+/** Formats the keys of another gateway, and how many of them still work and are not rotated. */
 function sayForeign(rows: readonly ForeignKeyDetails[]): string {
   if (rows.length === 0) return 'The store has no key of another gateway.'
-  const open = rows.filter(({ rotated, revoked }) => !rotated && revoked === null)
+  const open = rows.filter(
+    ({ rotated, revoked, expires }) =>
+      !rotated && revoked === null && !hasEnded(expires === null ? undefined : Date.parse(expires), Date.now()),
+  )
   const used = open.filter(({ last_used: at }) => at !== null).length
   const columns = ['id', 'prefix', 'label', 'account', 'person', 'origin', 'expires', 'last_used', 'rotated', 'revoked']
   const shown = rows.map((row) => ({
@@ -198,7 +202,7 @@ function sayForeign(rows: readonly ForeignKeyDetails[]): string {
     ...{ account: row.account_name ?? row.account, person: row.person_name ?? row.person },
     rotated: row.rotated ? 'yes' : 'no',
   }))
-  return `${formatRows(columns, shown)}\n\n${rows.length} keys of another gateway: ${rows.length - open.length} are rotated or revoked, ${open.length} are not; ${used} of these were used here.\ntriwire key rotate ID makes a key of ours, with the same label, limits and spending.`
+  return `${formatRows(columns, shown)}\n\n${rows.length} keys of another gateway: ${rows.length - open.length} are rotated, revoked or expired, ${open.length} are not; ${used} of these were used here.\ntriwire key rotate ID makes a key of ours, with the same label, limits and spending.`
 }
 
 /** Formats each need, which is something to act on, as a line with a command below it. */

@@ -616,15 +616,22 @@ test('issue 50 import litellm --keys: a dry run and a refused run change nothing
   const report = await runWarm(['key', 'foreign', '--store', 's.db'], { cwd })
   assert.match(
     report.stdout,
-    /5 keys of another gateway: 0 are rotated or revoked, 5 are not; 0 of these were used here\./,
+    /5 keys of another gateway: 0 are rotated, revoked or expired, 5 are not; 0 of these were used here\./,
   )
   const [key] = (await runWarm(['key', 'foreign', '--store', 's.db', '--json'], { cwd })).json as unknown as Entry[]
   assert.equal(Math.round((Date.parse(`${key!['expires']}`) - Date.now()) / dayMs) <= 180, true)
   assert.equal((await runWarm(['key', 'rotate', `${key!['id']}`, '--store', 's.db'], { cwd })).code, 0)
   assert.match(
     (await runWarm(['key', 'foreign', '--store', 's.db'], { cwd })).stdout,
-    /1 are rotated or revoked, 4 are not/,
+    /1 are rotated, revoked or expired, 4 are not/,
   )
+  // A key that has expired works no more and cannot be rotated, so nothing is left to do about it.
+  const [, second] = (await runWarm(['key', 'foreign', '--store', 's.db', '--json'], { cwd })).json
+  assert.equal((await runWarm(['key', 'set', second!['id']!, '--expires', '1s', '--store', 's.db'], { cwd })).code, 0)
+  await until(async () => {
+    const { stdout } = await runWarm(['key', 'foreign', '--store', 's.db'], { cwd })
+    return stdout.includes('2 are rotated, revoked or expired, 3 are not')
+  }, 'the key expires')
   // A store that refuses keys keeps the configuration from being written.
   writeFileSync(join(cwd, 'no.db'), 'this is no store, and long enough to be read as one'.repeat(99))
   const refused = await runWarm(
