@@ -22,7 +22,7 @@ import { Register } from '../registers.ts'
 import type { Backlog, Debit, Ledger, LedgerBlock } from './ledger.ts'
 import { type BalanceListener, setFigures } from './live-accounts.ts'
 import type { Posted, Poster, Posting, Spool } from './poster.ts'
-import { type WaitingDebit, Withdrawals } from './withdrawals.ts'
+import { type RefusedDebit, type WaitingDebit, Withdrawals } from './withdrawals.ts'
 
 type SettlementOptions = {
   /** Starts the poster (the writer of debits) at first, and again after the poster has died (faults F-P15). */
@@ -122,9 +122,12 @@ export class Settlement implements Ledger {
 
   /**
    * Takes over debits that an earlier run left in a spool, and that the store did not accept at the start. Such a debit
-   * blocks its account until the store accepts it.
+   * blocks its account until the store accepts it. @param refused debits that must be reversed, with the same effect
    */
-  adopt(rows: readonly Debit[]): void {
+  adopt(rows: readonly Debit[], refused: readonly RefusedDebit[] = []): void {
+    const returns = refused.filter(({ requestId }) => !this.#isUnsettled(requestId))
+    for (const { accountId } of returns) this.#owing.set(accountId, (this.#owing.get(accountId) ?? 0) + 1)
+    if (returns.length > 0) this.#withdrawals.adopt(returns)
     const nowMs = this.#options.clockMs()
     const debits: WaitingDebit[] = []
     for (const row of rows) {

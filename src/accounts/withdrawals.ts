@@ -16,6 +16,9 @@ import type { Debit } from './ledger.ts'
 import { type BalanceListener, setFigures } from './live-accounts.ts'
 import type { GivenBack, Poster, Spool, WithdrawalFate, Withdrawn } from './poster.ts'
 
+/** A refused request whose debit must be reversed if the ledger has it. */
+export type RefusedDebit = { requestId: string; accountId: string }
+
 /** A debit, and the request that waits for it. */
 export type WaitingDebit = {
   row: Debit
@@ -51,7 +54,9 @@ const noteMs = 1_000
 type WithdrawalState = 'asked' | 'refused'
 
 type Withdrawal = {
-  debit: WaitingDebit
+  accountId: string
+  /** Undefined if the client was refused by an earlier run. */
+  debit: WaitingDebit | undefined
   state: WithdrawalState
   /** Whether the debit may appear in the ledger after this process has died. */
   isDoubtful: boolean
@@ -94,9 +99,20 @@ export class Withdrawals {
    */
   withdraw(debits: readonly WaitingDebit[], error: Error): void {
     for (const debit of debits)
-      this.#withdrawals.set(debit.row.requestId, { debit, state: 'asked', isDoubtful: false, isNoted: false })
+      this.#withdrawals.set(debit.row.requestId, {
+        ...{ accountId: debit.row.accountId, debit, state: 'asked', isDoubtful: false, isNoted: false },
+      })
     const running = this.#refuse(debits, error).finally(() => this.#running.delete(running))
     this.#running.add(running)
+  }
+
+  /** Takes over refused debits of an earlier run, whose notes are in a spool. They block their accounts. */
+  adopt(refused: readonly RefusedDebit[]): void {
+    for (const { requestId, accountId } of refused)
+      this.#withdrawals.set(requestId, {
+        ...{ accountId, debit: undefined, state: 'refused', isDoubtful: true, isNoted: true },
+      })
+    this.#giveBack(refused.map(({ requestId }) => requestId))
   }
 
   /**
@@ -224,10 +240,8 @@ export class Withdrawals {
     const over = requestIds.flatMap((requestId) => this.#withdrawals.get(requestId) ?? [])
     // The withdrawals may be over already, because another poster has given these debits back.
     if (over.length === 0) return
-    for (const { debit } of over) {
-      this.#withdrawals.delete(debit.row.requestId)
-      this.#options.onOver(debit.row.accountId)
-    }
+    for (const requestId of requestIds) this.#withdrawals.delete(requestId)
+    for (const { accountId } of over) this.#options.onOver(accountId)
     setFigures(this.#options.balances, given)
     const { returned } = given
     const level = returned.length > 0 ? 'error' : 'info'

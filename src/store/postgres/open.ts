@@ -125,7 +125,7 @@ function createClient(options: PostgresOptions, place: string) {
   )
   const { line } = client
   line.hear('admission', (answers) => admission.hear(answers))
-  line.hear('held', (rows) => client.settlement.adopt(rows))
+  line.hear('held', ({ debits, refused }) => client.settlement.adopt(debits, refused))
   line.hear('reach', ({ isReached, error }) => {
     reached.isNow = isReached
     reached.isRecovered ||= isReached

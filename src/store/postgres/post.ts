@@ -121,6 +121,16 @@ export async function giveBack(
   return windows.retry(() => giveBackOnce(database, requestIds, windows))
 }
 
+/** Finds the accounts of debits, in the ledger or in the index of archives. Requests without a debit are left out. */
+export async function readDebtors(database: Pick<Database, 'query'>, requestIds: readonly string[]) {
+  if (requestIds.length === 0) return []
+  const debits = new Map([
+    ...(await readArchived(database, requestIds)),
+    ...(await readByRequestId(database, requestIds)),
+  ])
+  return Array.from(debits, ([requestId, row]) => ({ requestId, accountId: row['account_id'] as string }))
+}
+
 function giveBackOnce(database: Database, requestIds: readonly string[], windows: SpendWindows): Promise<GivenBack> {
   return database.transact(async (transaction) => {
     // The lock of heads is taken before locks of accounts. All posts take them in this order, so none can deadlock.

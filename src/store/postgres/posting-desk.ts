@@ -324,7 +324,7 @@ export class PostingDesk implements Desk {
         this.remember([], given.returned)
         return given
       } catch (error) {
-        this.#suspect()
+        if (!isConflict(error)) this.#suspect()
         this.#tell(error)
         await sleep(retryMs)
       }

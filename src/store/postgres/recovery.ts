@@ -6,7 +6,7 @@ import { tryLockStore } from '../files/lock.ts'
 import { concludeSpool, readSpool, spoolPath } from '../files/spool.ts'
 import { formThreeBegun, type Say } from '../serving/thread.ts'
 import type { Database } from './database.ts'
-import { findLocked, giveBack, postDebits } from './post.ts'
+import { findLocked, giveBack, postDebits, readDebtors } from './post.ts'
 import type { SpendWindows } from './spend-windows.ts'
 
 type RecoveryOptions = {
@@ -34,7 +34,7 @@ const rowsMax = 500
  * - Each debit is posted exactly once, because the ledger knows its request id. The call may be repeated after any
  *   failure.
  * - Debits of locked accounts stay in their spool for the next start. They are also reported as `held`, and this server
- *   posts them as soon as it can (ruling Y16).
+ *   posts or reverses them as soon as it can (ruling Y16).
  */
 export async function recoverSpools(database: Database, options: RecoveryOptions): Promise<void> {
   const { stateDir, spoolsDir } = options
@@ -65,11 +65,16 @@ async function recover(database: Database, place: string, options: RecoveryOptio
     const free = some.filter(({ accountId }) => !locked.has(accountId))
     postings.push(...(await postDebits(database, free, windows, listener)).postings)
   }
-  const returned = returns.length ? (await giveBack(database, returns, windows)).returned : []
+  const debtors = await readDebtors(database, returns)
+  const lockedNow = await findLocked(database, [...new Set(debtors.map(({ accountId }) => accountId))])
+  const refused = debtors.filter(({ accountId }) => lockedNow.has(accountId))
+  const now = new Set(returns).difference(new Set(refused.map(({ requestId }) => requestId)))
+  const returned = now.size > 0 ? (await giveBack(database, [...now], windows)).returned : []
   // The spool is removed now. If a standby takes over that lacks these debits, only this process still has them.
   remember(booked, returned)
-  const recovery = concludeSpool(path, spooled, postings, returned.length, held.length > 0)
-  const fields = { ...recovery, ...(held.length > 0 && { held: held.length }), spool: path }
-  if (held.length > 0) say('held', held)
+  const heldCount = held.length + refused.length
+  const recovery = concludeSpool(path, spooled, postings, returned.length, heldCount > 0)
+  const fields = { ...recovery, ...(heldCount > 0 && { held: heldCount }), spool: path }
+  if (heldCount > 0) say('held', { debits: held, refused })
   say('log', { level: recovery.aside ? 'error' : 'info', event: 'crash_recovery', fields })
 }

@@ -9,6 +9,7 @@ import type { GivenBack, Posted, Withdrawn } from '../../accounts/poster.ts'
 import type { CountedFailures } from '../../accounts/remote-throttle.ts'
 import type { Cooldown, Introduction, OtherReplica } from '../../accounts/server-store.ts'
 import type { TrafficCell } from '../../accounts/usage/traffic.ts'
+import type { RefusedDebit } from '../../accounts/withdrawals.ts'
 import { StoreError } from '../files/store-error.ts'
 
 /*
@@ -73,8 +74,11 @@ type News = {
    * doubt.
    */
   drained: undefined
-  /** Debits that stay in a spool of earlier runs, because another session has locked their accounts. */
-  held: readonly Debit[]
+  /**
+   * Debits that stay in a spool of earlier runs, because another session has locked their accounts. `refused` must be
+   * reversed, all others must be posted.
+   */
+  held: { debits: readonly Debit[]; refused: readonly RefusedDebit[] }
   /** Says whether the database can be reached. Sent once this is known, and after each change. */
   reach: { isReached: boolean; error?: string }
   /** Accounts and keys that were changed or looked up. `isAnew`: forget everything that came before. */

@@ -216,6 +216,44 @@ test('Y16 F-P1 X13 a server that starts while accounts are locked serves the oth
   assert.deepEqual(await books.verify(verifyOptions), [])
 })
 
+test('Y16 F-P1 C13 a server that starts while an account is locked serves the others, and returns its debit later', {
+  skip,
+}, async () => {
+  const prepared = await prepare(2)
+  const { url, payers, books } = prepared
+  const [locked, free] = [payers[0]!.id, payers[1]!.id]
+  const spoolsDir = testFolder('state')
+  const stateDir = join(spoolsDir, 'a')
+  mkdirSync(stateDir)
+  const rows = [createDebitRow(newRequestId(), locked), createDebitRow(newRequestId(), free)]
+  await postDebits(books.database, rows)
+  const notes = [...rows.map(({ requestId }) => requestId), 'req_unknown'].map((returned) =>
+    JSON.stringify({ returned }),
+  )
+  const spool = join(stateDir, 'replica.spool')
+  writeFileSync(spool, `${notes.join('\n')}\n`, { mode: 0o600 })
+  const letGo = await hold(prepared, payers.slice(0, 1))
+  const balances = () => Promise.all([locked, free].map(async (id) => (await books.findAccount(id)).balanceNanos))
+  const options = { stateDir, spoolsDir, patienceMs: 400 }
+  const store = await openStore(url, options)
+  assert.deepEqual(
+    [undefined, locked, free].map((id) => store.ledger.whyBlocked(id)),
+    [undefined, 'owing', undefined],
+  )
+  const told = store.told('crash_recovery')
+  assert.deepEqual([told.length, told[0]?.returned, told[0]?.held, existsSync(spool)], [1, 1, 1, true])
+  assert.deepEqual(await balances(), [100_000_000n - costNanos, 100_000_000n])
+  await letGo()
+  await until(() => store.ledger.whyBlocked(locked) === undefined, 'it is blocked no longer')
+  assert.deepEqual(await balances(), [100_000_000n, 100_000_000n])
+  await store.close()
+  const next = await openStore(url, options)
+  assert.equal(next.told('crash_recovery')[0]?.held, undefined)
+  assert.equal(existsSync(spool), false)
+  assert.deepEqual(await balances(), [100_000_000n, 100_000_000n])
+  assert.deepEqual(await books.verify(verifyOptions), [])
+})
+
 test('Y16 C13 a deferred debit that is withdrawn may be in the ledger if a call that had it ended without an answer', {
   skip,
 }, async () => {
