@@ -356,13 +356,14 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
    */
   #depart(end: Exclude<EarlyEnd, 'ok'>): void {
     this.record.outcome = end
-    if (this.#attempt?.isRefusing || this.#attempts.isWaiting) {
+    // If the request has not reached the upstream, it is not sent any more (faults F-C4).
+    if (!this.#attempt?.wasWritten || this.#attempt.isRefusing || this.#attempts.isWaiting) {
       this.#over()
       return
     }
     const shown = this.#relay?.hasShown ? this.#relay : undefined
     shown?.hush()
-    if (this.#attempt === undefined || !this.#readOn(end, shown)) this.#settleCut(end)
+    if (!this.#readOn(end, shown)) this.#settleCut(end)
   }
 
   /**
@@ -453,13 +454,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
 
   /** Bills what an unfinished answer has cost so far. The client is gone and gets nothing. */
   #settleCut(outcome: RequestOutcome): void {
-    const wasWritten = this.#attempt?.wasWritten === true
-    this.#attempt?.abandon()
-    // The request never reached the upstream (faults F-C4).
-    if (!wasWritten) {
-      this.#over()
-      return
-    }
+    this.#attempt!.abandon()
     const relay = this.#relay
     // If only the last event is missing, the relay then counts the answer as complete (ruling T19).
     relay?.breakOff()
