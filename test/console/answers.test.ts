@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { fits } from '../../console/src/pure/request-filter.ts'
+import { fits, tellPlottedMore } from '../../console/src/pure/request-filter.ts'
 import { cacheShareOf, idOf, labelOf, sumOf, sumOfCredits, valuesOf } from '../../console/src/pure/usage.ts'
 import { eventReader, questionBody, spread } from '../../console/src/pure/wires.ts'
 import type { RequestRow, Usage } from '../../console/src/shapes.ts'
@@ -42,6 +42,17 @@ test('a series has a name that people recognise', () => {
   assert.equal(labelOf({ of: { account: 'acct_1' }, named: { account: 'acme' } }), 'acme')
   assert.equal(labelOf({ of: { key: null }, named: null }), 'no key')
   assert.equal(idOf({ of: {}, named: null }), 'all')
+})
+
+test('the plot of the page Requests says which requests it has besides those of the list', () => {
+  // Figures of reports have no status, and are summed over all keys of a rotation.
+  for (const [filter, said] of [
+    [{ model: 'm', account: 'a' }, ''],
+    [{ status: '429' }, ', of any status'],
+    [{ key: 'key_1' }, ', of all keys of its rotation'],
+    [{ status: '429', key: 'key_1' }, ', of any status, of all keys of its rotation'],
+  ] as const)
+    assert.equal(tellPlottedMore(filter), said)
 })
 
 test('a new request is listed if it fits the filter of the list', () => {

@@ -10,7 +10,7 @@ import { outcomesMax } from '../pure/colours.ts'
 import { tellCount, tellRequests } from '../pure/format.ts'
 import { readList } from '../pure/place.ts'
 import { spanOfBucket } from '../pure/range.ts'
-import { fits } from '../pure/request-filter.ts'
+import { fits, tellPlottedMore } from '../pure/request-filter.ts'
 import { sumOf } from '../pure/usage.ts'
 import { creditName, zones } from '../session.ts'
 import type { Key, Listed, ModelRow, RequestRow, UpstreamState, Usage } from '../shapes.ts'
@@ -358,7 +358,7 @@ function Histogram() {
       {(shown) => (
         <Plot
           title="Requests"
-          unit={`per ${shown.bucket}, ${range.label.toLowerCase()}, by how they ended${query['status'] ? ', of any status' : ''}`}
+          unit={`per ${shown.bucket}, ${range.label.toLowerCase()}, by how they ended${tellPlottedMore(query)}`}
           kind="bars"
           buckets={shown.buckets}
           bucket={shown.bucket}

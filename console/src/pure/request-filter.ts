@@ -21,3 +21,8 @@ function isNamed(wanted: string | undefined, names: readonly (string | null | un
 function isOne(wanted: string | undefined, value: string | null): boolean {
   return !wanted || (value !== null && readList(wanted).includes(value))
 }
+
+/** Says which requests the plot above a list has besides those of the list, after its other words; empty if none. */
+export function tellPlottedMore({ status, key }: Readonly<Record<string, string | undefined>>): string {
+  return `${status ? ', of any status' : ''}${key ? ', of all keys of its rotation' : ''}`
+}
