@@ -9,7 +9,7 @@ import { overMsOf } from './recents.ts'
 /** An event for all readers. `tick` has the sums since the last tick. `reset` means that earlier events are lost. */
 type LiveEvent = { event: EventName; data: unknown }
 
-export type EventName = 'request.finished' | 'upstream.state' | 'account.changed' | 'tick' | 'reset' | 'dropped'
+type EventName = 'request.finished' | 'upstream.state' | 'account.changed' | 'tick' | 'reset' | 'dropped'
 
 /** The most events that are kept for readers that reconnect. */
 const keptMax = 1_000

@@ -1,4 +1,4 @@
-import { parseCredits } from '../accounts/credit.ts'
+import { formatCredits, parseCredits } from '../accounts/credit.ts'
 import type { ReplicaDoor, SharedReplicas } from '../accounts/server-store.ts'
 import type { AdminHandler } from '../admin/answer.ts'
 import type { AdminOperations } from '../admin/listener.ts'
@@ -7,7 +7,7 @@ import { randomText } from '../ids.ts'
 import { mergeNeeds, type Need } from '../operations/needs.ts'
 import { compareRows } from '../operations/rows.ts'
 import type { Explanation } from '../operations/shapes.ts'
-import { type EventName, Events } from './events.ts'
+import { Events } from './events.ts'
 import { OtherReplicas } from './other-replicas.ts'
 import { createDoorToken, createReplicaDoor, doorPath } from './replica-door.ts'
 
@@ -50,10 +50,12 @@ export function openReplicaView({ replicas, own, events, sealKey, ...parts }: Re
     others,
     ...parts,
     listUpstreams: own.listUpstreams,
+    readHolds: () => operations.readHolds(),
     reportBug: own.reportBug,
   })
+  const operations = answerForAll(own, others, all.watch)
   return {
-    operations: answerForAll(own, others, all.watch),
+    operations,
     door: {
       path: doorPath,
       answer: createReplicaDoor({ running: own, watch: events.watch, key, tokenOf, pass: others.pass }),
@@ -153,6 +155,8 @@ type ReplicaEventsParts = {
   /** The events of this server alone. */
   own: Pick<Events, 'watch'>
   others: Pick<OtherReplicas, 'list' | 'watch' | 'rest' | 'listMissing'>
+  /** Reads the holds of all reachable servers. */
+  readHolds: AdminOperations['readHolds']
   /** The time between two looks at the other servers while there are readers, in ms. */
   lookMs?: number
 } & Pick<ConstructorParameters<typeof Events>[0], 'clockMs' | 'nowMs' | 'listUpstreams' | 'reportBug'>
@@ -161,8 +165,11 @@ type ReplicaEventsParts = {
  * Creates events that join the live events of all reachable servers of the store, including this server. While the
  * joined events have readers, one stream is read from each server.
  */
-export function watchReplicas({ own, others, lookMs = 1_000, ...parts }: ReplicaEventsParts): Events {
+export function watchReplicas({ own, others, readHolds, lookMs = 1_000, ...parts }: ReplicaEventsParts): Events {
   const feeds = new Map<string, EventFeed>()
+  /** Accounts that have changed and are not reported yet, as the server of the change sent them. */
+  const changed = new Map<string, { id: string }>()
+  let isTelling = false
   let timer: NodeJS.Timeout | undefined
   const events = new Events({
     ...parts,
@@ -217,6 +224,25 @@ export function watchReplicas({ own, others, lookMs = 1_000, ...parts }: Replica
     if (feeds.get(key) === feed) feeds.delete(key)
   }
 
+  /** Reports changed accounts. The server that sent a change knows only its own holds, so those of all are read. */
+  async function tellAccounts(): Promise<void> {
+    if (isTelling) return
+    isTelling = true
+    try {
+      while (changed.size > 0) {
+        const accounts = [...changed.values()]
+        changed.clear()
+        const holds = await readHolds()
+        for (const account of accounts) {
+          const held = formatCredits(holds.get(account.id) ?? 0n)
+          events.tell({ event: 'account.changed', data: { ...account, held } })
+        }
+      }
+    } finally {
+      isTelling = false
+    }
+  }
+
   function take(text: string, feed: EventFeed): void {
     const [, name] = /^event: (.+)$/m.exec(text) ?? []
     const [, data] = /^data: (.+)$/m.exec(text) ?? []
@@ -227,8 +253,11 @@ export function watchReplicas({ own, others, lookMs = 1_000, ...parts }: Replica
       events.addSums({ requests, errors, nanos: parseCredits(credits), input, output })
       feed.streams = read.streams
       feed.failing = read.failing ?? []
-    } else if (name === 'request.finished' || name === 'account.changed')
-      events.tell({ event: name as EventName, data: read })
+    } else if (name === 'request.finished') events.tell({ event: name, data: read })
+    else if (name === 'account.changed') {
+      changed.set(read.id, read)
+      tellAccounts().catch(parts.reportBug)
+    }
     // Events about upstreams are dropped. All servers share the state of upstreams, and this server reports it already.
   }
 }

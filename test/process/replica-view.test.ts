@@ -239,7 +239,7 @@ test('X9 live events are those of all servers, and a tick has their sums and nam
   const { others } = createOthers([two, three, ...missing])
   const events = watchReplicas({
     ...{ own, others, clockMs: () => eventsMs, nowMs: Date.now },
-    ...{ listUpstreams: async () => [], reportBug: assert.ifError },
+    ...{ listUpstreams: async () => [], readHolds: async () => new Map(), reportBug: assert.ifError },
   })
   let text = ''
   const reading = (async () => {
@@ -281,6 +281,38 @@ test('X9 live events are those of all servers, and a tick has their sums and nam
   }, 'nobody is read any more')
 })
 
+test('X9 live events have the credit that is held on all servers', async () => {
+  const own = createEvents()
+  const two = await startOther('two', {})
+  const { others } = createOthers([two])
+  const events = watchReplicas({
+    ...{ own, others, clockMs: () => eventsMs, nowMs: Date.now },
+    ...{ listUpstreams: async () => [], reportBug: assert.ifError },
+    readHolds: async () => new Map([['acc_1', 7_000_000_000n]]),
+  })
+  const changes: Record<string, string>[] = []
+  const reading = (async () => {
+    for await (const piece of events.watch(undefined))
+      for (const [, data] of piece.matchAll(/event: account.changed\ndata: (.+)/g)) changes.push(JSON.parse(data!))
+  })()
+  await until(() => own.isOpen && two.events.isOpen, 'both are read')
+  // Each server knows only the credit that it holds itself.
+  own.tell({ event: 'account.changed', data: { id: 'acc_1', balance: '9', held: '3' } })
+  await until(() => changes.length === 1, 'the own change')
+  two.events.tell({ event: 'account.changed', data: { id: 'acc_1', balance: '8', held: '4' } })
+  two.events.tell({ event: 'account.changed', data: { id: 'acc_2', balance: '5', held: '1' } })
+  await until(() => changes.length === 3, 'the changes of the other server')
+  assert.deepEqual(changes, [
+    { id: 'acc_1', balance: '9', held: '7' },
+    { id: 'acc_1', balance: '8', held: '7' },
+    { id: 'acc_2', balance: '5', held: '0' },
+  ])
+  events.close()
+  own.close()
+  two.events.close()
+  await reading
+})
+
 test('X9 a server that falls silent during live events is named in their ticks, and its events are read again later', async () => {
   const own = createEvents()
   const two = await startOther('two', {})
@@ -291,7 +323,7 @@ test('X9 a server that falls silent during live events is named in their ticks, 
   const { others, advance } = createOthers([two, hung])
   const events = watchReplicas({
     ...{ own, others, lookMs: 100, clockMs: () => eventsMs, nowMs: Date.now },
-    ...{ listUpstreams: async () => [], reportBug: assert.ifError },
+    ...{ listUpstreams: async () => [], readHolds: async () => new Map(), reportBug: assert.ifError },
   })
   let text = ''
   const reading = (async () => {
