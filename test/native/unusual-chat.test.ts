@@ -269,6 +269,16 @@ const errors: [what: string, answer: Json, fault: Json][] = [
     { choices: [{ message: { content: 'H' }, finish_reason: 'error', error: { code: 502, message: 'Acme failed' } }] },
     { kind: 'broken', status: 502, text: 'Acme failed' },
   ],
+  [
+    'in its second choice',
+    {
+      choices: [
+        { index: 0, message: { content: 'H' }, finish_reason: 'stop' },
+        { index: 1, message: { content: '' }, finish_reason: 'error', error: { code: 502, message: 'Acme failed' } },
+      ],
+    },
+    { kind: 'broken', status: 502, text: 'Acme failed' },
+  ],
   ['instead of it', { object: 'error', code: 400, message: 'Bad' }, { kind: 'rejected', status: 400, text: 'Bad' }],
 ]
 

@@ -180,9 +180,9 @@ export class ChatDecoder extends AnswerDecoder {
   }
 }
 
-/** The error in a chunk or an answer, or in its first choice. */
+/** The error in a chunk or an answer, or in one of its choices. */
 export function errorIn(chunk: JsonObject): unknown {
-  return chunk['error'] || choicesOf(chunk)[0]?.['error']
+  return chunk['error'] || choicesOf(chunk).find(({ error }) => error)?.['error']
 }
 
 /**
