@@ -56,36 +56,41 @@ const besideChoice = new Set(['anyOf', 'title', 'description', '$defs', 'definit
 const strictTypes = new Set<unknown>(['object', 'array', 'string', 'number', 'integer', 'boolean', 'null'])
 
 function isStrictHere(schema: Schema, root: Schema): boolean {
-  const { type, anyOf, $ref, format, pattern, items } = schema
+  const { type, anyOf, $ref, pattern, items } = schema
   const keys = Object.keys(schema)
   if (keys.some((key) => !strictKeys.has(key))) return false
   if ($ref !== undefined) return keys.length === 1 && typeof $ref === 'string' && isDefined($ref, root)
   if (anyOf !== undefined) return Array.isArray(anyOf) && anyOf.length > 0 && keys.every((key) => besideChoice.has(key))
   const types = [type].flat()
   if (types.length === 0 || !types.every((one) => strictTypes.has(one))) return false
-  if (format !== undefined && !strictFormats.has(format as string)) return false
   // Special groups in a pattern begin with `(?`. Strict output does not support all of them.
   if (typeof pattern === 'string' && pattern.includes('(?')) return false
   if (types.includes('array') && items === undefined) return false
-  return isClosedHere(schema)
+  return isAcceptedHere(schema)
 }
 
+/** Keywords that OpenAI refuses in a strict schema (see the source at `strictKeys`). */
+const refusedKeys = ['allOf', 'oneOf', 'not', 'if', 'dependentRequired', 'dependentSchemas']
+
 /**
- * Whether all objects of a schema are closed and require all their properties. OpenAI refuses any other schema as
- * strict, with errors such as "'additionalProperties' is required to be supplied and to be false".
+ * Whether OpenAI accepts a schema as strict. Its errors are "'additionalProperties' is required to be supplied and to
+ * be false", "'allOf' is not permitted", and "'uri' is not a valid format" (cyanheads/git-mcp-server#47). It accepts
+ * more keywords than `isFullyStrict`, for example `default`.
  */
-export function isClosed(raw: RawJson): boolean {
+export function isAcceptedStrict(raw: RawJson): boolean {
   const waiting: unknown[] = [JSON.parse(raw.source)]
   while (waiting.length > 0) {
     const schema = asObject(waiting.pop())
     if (schema === undefined) continue
-    if (!isClosedHere(schema)) return false
+    if (refusedKeys.some((key) => schema[key] !== undefined) || !isAcceptedHere(schema)) return false
     for (const inner of innerSchemas(schema)) waiting.push(inner)
   }
   return true
 }
 
-function isClosedHere({ type, properties, required, additionalProperties }: Schema): boolean {
+/** Whether a schema has a known format, and an object is closed and requires all its properties. */
+function isAcceptedHere({ type, format, properties, required, additionalProperties }: Schema): boolean {
+  if (format !== undefined && !strictFormats.has(format as string)) return false
   if (properties === undefined && ![type].flat().includes('object')) return true
   const names = Object.keys(asObject(properties) ?? {})
   const wanted = new Set(Array.isArray(required) ? required : [])

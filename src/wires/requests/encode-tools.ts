@@ -2,7 +2,7 @@ import type { RawJson } from '../../bytes/json.ts'
 import { sent, verbatim } from '../../bytes/json-source.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { OutputFormat, Tool } from '../../inference/request.ts'
-import { isClosed, spellOut, withoutRootBranches } from '../../inference/schema.ts'
+import { isAcceptedStrict, spellOut, withoutRootBranches } from '../../inference/schema.ts'
 import type { Nesting } from './decode-tools.ts'
 import type { Losses } from './losses.ts'
 import type { OfferedTools, Prepared } from './prepare.ts'
@@ -33,9 +33,9 @@ export function toolFields(
       const isPlain = profile.toolSchemas === 'plain'
       const schema = isPlain ? spellOut(plainSchema(tool, losses)) : toolSchema(tool.schema)
       let strict = strictOf(tool)
-      // OpenAI refuses a strict tool with an optional property, which the messages wire allows (Y10).
-      if (strict && isPlain && !isClosed(schema)) {
-        losses.add('tools.strict', 'dropped', 'the model wants a closed schema that requires all properties')
+      // OpenAI refuses some strict tools that the messages wire allows, such as those with an optional property (Y10).
+      if (strict && isPlain && !isAcceptedStrict(schema)) {
+        losses.add('tools.strict', 'dropped', 'the model takes no such schema as strict')
         strict = false
       }
       const words = { name, description: sent(description), parameters: verbatim(schema), strict }
