@@ -35,9 +35,9 @@ type Questions = {
    */
   lookUp: { asks: readonly string[]; answers: undefined }
   /**
-   * Takes counts of requests, for reports.
-   * @returns false if the caller must keep the counts and send them again
-   * @throws what the database throws. In this case the thread keeps the counts, so the caller does not send them again
+   * Takes counts of requests, for reports. Counts that cannot be written now are kept in the thread, and written later.
+   * @returns whether all counts are written. If not, call this again, even without new counts
+   * @throws what the database throws; the counts are then kept too
    */
   traffic: { asks: readonly TrafficCell[]; answers: boolean }
   /** For replicas: counts failed authentications by address. */
