@@ -66,6 +66,18 @@ onEachStore((engine) => {
     assert.deepEqual(await told(), ['needs_changed a'])
   })
 
+  test('Y21 the name of an erased person does not stay in a message that waits for a webhook', async () => {
+    const { store, told } = await open()
+    await store.createAccount('one')
+    const [ada, bob] = [await store.createPerson({ name: 'Ada' }), await store.createPerson({ name: 'Bob' })]
+    await store.noteNeeds(
+      [ada, bob].map(({ id }) => need(`person_budget_spent:${id}:0`)),
+      true,
+    )
+    await store.erasePerson(ada.id)
+    assert.deepEqual(await told(), [`needs_changed person_budget_spent:${bob.id}:0`])
+  })
+
   test('CON-P3 lines that a server noticed without a webhook are announced once a webhook is configured', async () => {
     const { store, told } = await open()
     await store.noteNeeds([need('a')], false)

@@ -120,6 +120,11 @@ export function writeStatements(dialect: Dialect, write: PlainWrite): Statement[
           const theirs = idsOfPerson(dialect.schema, put(personId))
           return `statement_people WHERE person IN (${theirs}) OR counts_as IN (${theirs})`
         }),
+        // The text of this warning has the person's name.
+        remove((put) => {
+          const theirs = `${idsOfPerson(dialect.schema, put(personId))} AND o.id LIKE 'needs_changed:person_%:' || p.id || ':%'`
+          return `outbox AS o WHERE EXISTS (${theirs})`
+        }),
         update(dialect, 'persons', blank, { id: personId }),
         update(dialect, 'persons', blank, { linked_id: personId }),
         ...endSessionsOf(dialect, personId, { endedMs: erasedMs, why: 'person_erased', isErasing: true }),
