@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { changeQuery, formatPlace, pages, readList, readPlace, withoutSecrets } from '../../console/src/pure/place.ts'
+import {
+  changeQuery,
+  formatPlace,
+  pages,
+  readList,
+  readPlace,
+  searchOf,
+  searchText,
+  withoutSecrets,
+} from '../../console/src/pure/place.ts'
 import { daysOf, periodBefore, readRange, spanOfBucket } from '../../console/src/pure/range.ts'
 import { askedAs } from '../../console/src/pure/usage.ts'
 import { createKey } from '../../src/accounts/keys.ts'
@@ -88,4 +97,18 @@ test('days and times of the address are a range of their own; an invalid range b
     assert.equal(readRange(query as never, nowMs, 'UTC').name, '7d')
   assert.deepEqual(spanOfBucket(['a', 'b'], 0, 'end'), { from: 'a', to: 'b' })
   assert.deepEqual(spanOfBucket(['a', 'b'], 1, 'end'), { from: 'b', to: 'end' })
+})
+
+test('a search that was typed stays as it is while the page lists it, with the blank before the next word', () => {
+  for (const [typed, said, shown] of [
+    ['Acme ', 'Acme', 'Acme '],
+    ['Acme', 'Acme', 'Acme'],
+    ['', 'Acme', 'Acme'],
+    ['Acme ', '', ''],
+    ['Acme In', 'Acme', 'Acme'],
+  ] as const)
+    assert.equal(searchText(typed, said), shown)
+  assert.equal(searchOf(' Acme '), 'Acme')
+  const key = 'sk-tri-0123456789abcdef'
+  assert.equal(searchText(key, searchOf(key)), 'sk-tri-01234567', 'the rest of a key does not stay')
 })

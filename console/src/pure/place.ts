@@ -62,6 +62,19 @@ export function withoutSecrets(text: string): string {
   return text.replace(/(sk-tri-[0-9A-Za-z]{8}|tri-(?:op|at|rt)-[0-9A-Za-z]{6})[0-9A-Za-z]+/g, '$1')
 }
 
+/** Returns the search that a typed text asks for. */
+export function searchOf(typed: string): string {
+  return withoutSecrets(typed.trim())
+}
+
+/**
+ * Returns the text of a search field when its search is in the address. A typed text that asks for this search stays,
+ * so that a blank before the next word is not lost.
+ */
+export function searchText(typed: string, said: string): string {
+  return searchOf(typed) === said && withoutSecrets(typed) === typed ? typed : said
+}
+
 function decode(text: string): string {
   try {
     return decodeURIComponent(text)

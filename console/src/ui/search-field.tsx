@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { place, setQuery } from '../location.ts'
-import { withoutSecrets } from '../pure/place.ts'
+import { searchOf, searchText } from '../pure/place.ts'
 import { Icon } from './icons.tsx'
 
 /** A search field whose text is in the address. The list changes when typing pauses. */
@@ -8,12 +8,12 @@ export function SearchField({ label, name }: { label: string; name: string }) {
   const said = place.value.query[name] ?? ''
   const [text, setText] = useState(said)
   useEffect(() => {
-    const asked = withoutSecrets(text.trim())
+    const asked = searchOf(text)
     if (asked === said) return undefined
     const timer = window.setTimeout(() => setQuery({ [name]: asked || undefined }, 'replace'), 220)
     return () => window.clearTimeout(timer)
   }, [text])
-  useEffect(() => setText(said), [said])
+  useEffect(() => setText((typed) => searchText(typed, said)), [said])
   return (
     <div class="search-field">
       <Icon name="search" />
