@@ -1,6 +1,7 @@
 import { deepEqual, equal, match, ok, throws } from 'node:assert/strict'
 import test from 'node:test'
 import type { Profile } from '../../src/catalog/profile.ts'
+import type { ProfileSetting } from '../../src/catalog/profiles.ts'
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { decode, encode, pdf, png, refusalOf, smallest, translate } from './support/exchange.ts'
 
@@ -1566,6 +1567,26 @@ test('R-RES toolImages native keeps images in the tool message', () => {
     { type: 'image_url', image_url: { url: `data:image/png;base64,${png}` } },
   ])
   equal(body.messages.length, 2)
+})
+
+test('R-WHO T9 of two names for the user, the one that is not sent is listed as lost', () => {
+  const both = { user: 'u', safety_identifier: 's' }
+  const lossesOf = (from: 'chat' | 'responses', to: ClientWire, more: object, profile: ProfileSetting = {}) => {
+    const ask = from === 'chat' ? chatAsk({ messages: [user], ...more }) : responsesAsk(more)
+    return translate(from, to, ask, { profile }).encoded.losses.map(({ field, what }) => `${field} ${what}`)
+  }
+  for (const [from, to] of [
+    ['chat', 'responses'],
+    ['responses', 'chat'],
+  ] as const) {
+    deepEqual(lossesOf(from, to, both), ['safety_identifier dropped'])
+    deepEqual(lossesOf(from, to, both, { accepts: new Set(['safety_identifier']) }), [])
+    deepEqual(lossesOf(from, to, { safety_identifier: 's' }), [])
+  }
+  for (const from of ['chat', 'responses'] as const) {
+    deepEqual(lossesOf(from, 'messages', both), ['user dropped'])
+    deepEqual(lossesOf(from, 'messages', { user: 'u' }), [])
+  }
 })
 
 test('R-WHO the user whom a client acts for is sent on every wire', () => {

@@ -2,6 +2,7 @@ import type { Model } from '../../catalog/model.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { InferenceRequest } from '../../inference/request.ts'
 import { encodeFormat, strictOf, toolFields } from '../requests/encode-tools.ts'
+import type { Losses } from '../requests/losses.ts'
 import { finishRequest, type Prepared, prepareRequest } from '../requests/prepare.ts'
 import { type Reasoning, resolveReasoning } from '../requests/reasoning-wish.ts'
 import { encodeScalars } from '../requests/scalars.ts'
@@ -39,7 +40,7 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
     ...reasoningFields(reasoning, profile.reasoning),
     verbosity,
     response_format: encodeFormat(prepared.format, 'nested'),
-    ...identity(request, profile),
+    ...identity(request, profile, losses),
     prompt_cache_key: profile.accepts.has('prompt_cache_key') ? request.cacheKey : undefined,
     ...toolFields(prepared, 'nested', profile, (tool) => strictOf(tool, profile, losses)),
     messages: encodeMessages(prepared, profile),
@@ -87,9 +88,11 @@ function reasoningFields(reasoning: Reasoning, profile: Profile['reasoning']): R
 }
 
 /** The user's identity (R-WHO). Upstreams of this wire accept 64 characters. */
-function identity(request: InferenceRequest, profile: Profile): Record<string, unknown> {
+function identity(request: InferenceRequest, profile: Profile, losses: Losses): Record<string, unknown> {
   const { user, safetyId, either } = request.identity
   const takesSafetyId = profile.accepts.has('safety_identifier')
+  if (!takesSafetyId && user !== undefined && safetyId !== undefined)
+    losses.add('safety_identifier', 'dropped', 'the model does not take it')
   return {
     user: shortId(user ?? safetyId ?? either),
     safety_identifier: takesSafetyId ? shortId(safetyId) : undefined,

@@ -47,7 +47,7 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
     ...reasoningFields(reasoning, prepared.format, profile),
     ...scalarFields(request, profile, reasoning, losses),
     stop_sequences: stops.sent.length > 0 ? stops.sent : undefined,
-    metadata: identity(request),
+    metadata: identity(request, losses),
     tool_choice: encodeChoice(choice),
     tools: tools.length > 0 ? tools : undefined,
     system: system.length > 0 ? system : undefined,
@@ -130,8 +130,9 @@ function scalarFields(request: InferenceRequest, profile: Profile, reasoning: Re
 }
 
 /** The user for whom the client acts. This wire has one field for the user's id and the safety id (R-WHO). */
-function identity(request: InferenceRequest): Fields | undefined {
+function identity(request: InferenceRequest, losses: Losses): Fields | undefined {
   const { safetyId, user, either } = request.identity
+  if (safetyId !== undefined && user !== undefined) losses.add('user', 'dropped', 'the wire has one id of the user')
   const id = safetyId ?? user ?? either
   return id === undefined ? undefined : { user_id: opaqueId(id) }
 }

@@ -3,6 +3,7 @@ import type { Model } from '../../catalog/model.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { InferenceRequest } from '../../inference/request.ts'
 import { encodeFormat, toolFields } from '../requests/encode-tools.ts'
+import type { Losses } from '../requests/losses.ts'
 import { finishRequest, type Prepared, prepareRequest } from '../requests/prepare.ts'
 import { type Reasoning, resolveReasoning } from '../requests/reasoning-wish.ts'
 import { encodeScalars } from '../requests/scalars.ts'
@@ -39,7 +40,7 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
     ...scalars,
     ...reasoningFields(reasoning, request, profile),
     text: encodeText(prepared, text),
-    ...identity(request, profile),
+    ...identity(request, profile, losses),
     prompt_cache_key: profile.accepts.has('prompt_cache_key') ? request.cacheKey : undefined,
     // Without `strict`, models of this wire try strict mode, which makes optional properties required. So `strict` is
     // always sent (R-SCHEMA).
@@ -72,8 +73,12 @@ function encodeText({ format }: Prepared, scalars: unknown): unknown {
  * Encodes the ids of a user (R-WHO). `either` is the user's id if the client's wire has only one. It becomes the safety
  * id if the model takes one, and otherwise `user`.
  */
-function identity(request: InferenceRequest, profile: Profile): Record<string, unknown> {
+function identity(request: InferenceRequest, profile: Profile, losses: Losses): Record<string, unknown> {
   const { user, safetyId, either } = request.identity
-  if (!profile.accepts.has('safety_identifier')) return { user: shortId(user ?? safetyId ?? either) }
+  if (!profile.accepts.has('safety_identifier')) {
+    if (user !== undefined && safetyId !== undefined)
+      losses.add('safety_identifier', 'dropped', 'the model does not take it')
+    return { user: shortId(user ?? safetyId ?? either) }
+  }
   return { user: shortId(user), safety_identifier: shortId(safetyId ?? either) }
 }
