@@ -34,7 +34,7 @@ import { type ConfigFile, configSchema, type SettingsInCode } from './schema.ts'
 import { readSignIn, signInAddressMistake } from './sign-in.ts'
 import { hasScheme, isDatabaseUrl, readStorePlace } from './store-place.ts'
 import { readTelemetry } from './telemetry.ts'
-import { parseBaseUrl } from './values.ts'
+import { type Address, addressBeside, isLoopback, parseBaseUrl, portMax } from './values.ts'
 import { findWarnings } from './warnings.ts'
 
 /** Flags of the command line. A flag overrides its environment variable, which overrides the file (ruling X4). */
@@ -184,7 +184,8 @@ function load(source: ConfigSource | undefined, options: ConfigOptions, env: Nod
     for (const { path, message } of planMistakes({ ...parsed.data, models: entriesOf(parsed.data) }))
       report(path, message)
   if (parsed.data) for (const { path, message } of placeMistakes(parsed.data.upstreams, env)) report(path, message)
-  if (parsed.data && isSameAddress(parsed.data)) report(['admin_listen'], 'must not be the address of `listen`')
+  const adminMistake = parsed.data && adminListenMistake(parsed.data)
+  if (adminMistake) report(['admin_listen'], adminMistake)
   if (parsed.data && (parsed.data.sign_in || parsed.data.own_pages)) {
     const mistake = signInAddressMistake(parsed.data.api_url, parsed.data.listen.host)
     if (mistake) report(['api_url'], mistake)
@@ -356,11 +357,20 @@ function readFile(file: string, isAgain = false): ConfigSource {
   }
 }
 
-/** Whether both listeners would use the same address. `0.0.0.0` includes all IPv4 addresses, and `::` all addresses. */
-function isSameAddress({ listen, admin_listen: admin }: ConfigFile): boolean {
-  if (listen.port === 0 || listen.port !== admin.port) return false
-  const has = (all: string, other: string) => all === '::' || (all === '0.0.0.0' && !other.includes(':'))
-  return listen.host === admin.host || has(listen.host, admin.host) || has(admin.host, listen.host)
+/** Finds an address or a port of the admin listener that cannot be used, because `listen` uses it, for example. */
+function adminListenMistake({ listen, admin_listen: admin, admin: { tls } }: ConfigFile): string | undefined {
+  if (isSameAddress(listen, admin)) return 'must not be the address of `listen`'
+  if (tls || isLoopback(admin) || admin.port === 0) return undefined
+  const beside = addressBeside(admin)
+  if (beside.port <= portMax && !isSameAddress(listen, beside)) return undefined
+  return 'must have another port: without `admin.tls`, the admin API and commands use the next port on loopback, which must be free'
+}
+
+/** Whether two listeners would use the same address. `0.0.0.0` includes all IPv4 addresses, and `::` all addresses. */
+function isSameAddress(one: Address, other: Address): boolean {
+  if (one.port === 0 || one.port !== other.port) return false
+  const has = (all: string, host: string) => all === '::' || (all === '0.0.0.0' && !host.includes(':'))
+  return one.host === other.host || has(one.host, other.host) || has(other.host, one.host)
 }
 
 type LoadOrigin = {

@@ -27,12 +27,14 @@ export class Secret {
 
 export type Address = { host: string; port: number }
 
+export const portMax = 65_535
+
 /** A function named `…Mistake` returns what to change in an invalid value, or undefined for a valid value. */
 
 export function addressMistake(value: string): string | undefined {
   const { host, port } = parseAddress(value)
   const isHost = isIP(host) !== 0 || /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(host)
-  if (isHost && Number.isInteger(port) && port <= 65_535) return undefined
+  if (isHost && Number.isInteger(port) && port <= portMax) return undefined
   return 'must be host:port, such as 127.0.0.1:8080 or [::1]:8080'
 }
 
