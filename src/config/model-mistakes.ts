@@ -3,7 +3,7 @@ import { findProfileMistake, resolveProfile } from '../catalog/profiles.ts'
 import { type ModelWire, modelWireNames, wirePlaces } from '../catalog/wire-names.ts'
 import { chainMistakes } from './chains.ts'
 import { formatPath } from './document.ts'
-import type { ProfileMap } from './fields.ts'
+import { type ProfileMap, profileMap } from './fields.ts'
 import { readProfile } from './models.ts'
 
 /**
@@ -93,6 +93,8 @@ function* implicitKeyMistakes(wire: ModelWire, model: Record<string, unknown>, p
 }
 
 function hasMistake(wire: ModelWire, profile: unknown): boolean {
+  const map = asObject(profile)
+  if (map && !profileMap.safeParse(map).success) return true
   const name = typeof profile === 'string' ? profile : asObject(profile)?.['extends']
   return typeof name === 'string' && findProfileMistake(wire, name) !== undefined
 }

@@ -262,6 +262,11 @@ const mistakes: Mistake[] = [
     'webhooks: [{ url: "http://h.example", secret: "0123456789abcdef", events: [upstream_down] }]',
     'warning: webhooks[0].url is sent in plain text over the internet: use https://',
   ],
+  [
+    'Y18 a cache key for a profile whose list is none',
+    file(model(', implicit_key: account, profile: { extends: openai, accepts: { prompt_cache_key: true } }')),
+    '2: catalog.models[0].profile.accepts must be a list of request fields',
+  ],
   ['a key with a tab', upstream('', '"sk\\t1"'), word],
   ['a key with a control character', upstream('', '"sk\\e1"'), word],
   ['a key with quotes of a word processor', upstream('', '"“sk-1”"'), word],
