@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import type { Config } from '../config/config.ts'
-import { findNewerKeys, type OlderRelease } from '../config/newer-keys.ts'
+import { findNewerKeys } from '../config/newer-keys.ts'
+import type { OlderRelease } from '../config/older-releases.ts'
 import { lookForNewer } from '../store/open.ts'
 
 /** Whether an older release can start with this configuration and store, and what it would ignore. */
@@ -32,10 +32,12 @@ const ignored = {
 
 const features = Object.keys(ignored) as (keyof typeof ignored)[]
 
-/** Finds what an older release cannot read. @throws the error of a database that does not respond */
-export async function checkOlder(release: OlderRelease, { file, isBuiltIn, store }: Config): Promise<OlderCheck> {
-  const keys =
-    file === undefined || isBuiltIn ? [] : findNewerKeys(release, parse(readFileSync(file, 'utf8'), { merge: true }))
+/**
+ * Finds what an older release cannot read. @param text the configuration as it is written
+ * @throws the error of a database that does not respond
+ */
+export async function checkOlder(release: OlderRelease, { store }: Config, text: string): Promise<OlderCheck> {
+  const keys = findNewerKeys(release, parse(text))
   const found = await lookForNewer(store)
   return {
     release,

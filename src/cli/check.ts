@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { Config } from '../config/config.ts'
-import { type OlderRelease, olderReleases } from '../config/newer-keys.ts'
+import { type OlderRelease, olderReleases } from '../config/older-releases.ts'
 import type { UpstreamAnswered } from '../live/ask-upstreams.ts'
 import { type GlobalOptions, timeoutOption } from './options.ts'
 import { clearProgress, formatTable, print, showProgress, withoutSecretsIn } from './print.ts'
@@ -43,7 +43,7 @@ export function addCheckCommand(program: Command): void {
         if (!ofAccounts)
           console.error(`note: ${store.shown} does not answer, so the configuration was not compared with its accounts`)
       }
-      const older = options.for && (await (await import('./check-older.ts')).checkOlder(options.for, config))
+      const older = options.for && (await checkOlder(options.for, config, options))
       const failed = asked?.filter(({ ok }) => !ok) ?? []
       const counts = { models: catalog.entries.length, upstreams: upstreams.size, store: store.shown }
       const { sayOlder } = await import('./check-older.ts')
@@ -71,6 +71,12 @@ export function addCheckCommand(program: Command): void {
       )
       if (failed.length > 0 || older?.refuses.length) process.exitCode = 1
     })
+}
+
+async function checkOlder(release: OlderRelease, config: Config, options: CheckOptions) {
+  const { checkOlder } = await import('./check-older.ts')
+  const { configText } = await import('../config/load.ts')
+  return checkOlder(release, config, configText(options))
 }
 
 /** Loads the configuration. @throws ConfigError, after printing its problems if the option `--json` is set */

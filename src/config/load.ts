@@ -142,6 +142,11 @@ export function configFile(options: ConfigOptions, env: NodeJS.ProcessEnv = proc
   return resolve(cwd, options.config ?? (env['TRIWIRE_CONFIG'] || 'triwire.yaml'))
 }
 
+/** Returns the text of the configuration, which is empty if there is no configuration. @throws ConfigError */
+export function configText(options: ConfigOptions, env: NodeJS.ProcessEnv = process.env, cwd = process.cwd()): string {
+  return findSource(options, env, cwd)?.text.reveal() ?? ''
+}
+
 function load(source: ConfigSource | undefined, options: ConfigOptions, env: NodeJS.ProcessEnv, cwd: string): Config {
   const { file, name } = source ?? {}
   const document = source

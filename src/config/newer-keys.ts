@@ -1,12 +1,19 @@
 import { asObject } from '../bytes/json.ts'
+import { spellProfiles } from './models.ts'
+import type { OlderRelease } from './older-releases.ts'
+import { parseDuration } from './values.ts'
 
-/** The older releases for which `triwire check --for` works. */
-export const olderReleases = ['0.2'] as const
-
-export type OlderRelease = (typeof olderReleases)[number]
-
-/** Keys and values that an older release refuses. In a path, `*` matches any name, and `[]` any item of a list. */
-type Unknowns = { keys: readonly string[]; profiles: RegExp; events: RegExp }
+/**
+ * Keys and values that an older release refuses. In a path, `*` matches any name, and `[]` any item of a list.
+ * `durations` are keys whose values the older release limits to `durationMaxMs`, without days.
+ */
+type Unknowns = {
+  keys: readonly string[]
+  profiles: RegExp
+  events: RegExp
+  durations: RegExp
+  durationMaxMs: number
+}
 
 /**
  * Keys of a price row that the older release refuses. If prices are a list of rows, that release refuses the whole
@@ -28,9 +35,12 @@ const unknowns: Readonly<Record<OlderRelease, Unknowns>> = {
       ]),
       ...['aws', 'azure', 'google', 'expected_tiers'].map((key) => `upstreams.*.accounts[].${key}`),
       ...['stream', 'whole'].map((key) => `upstreams.*.paths.*.${key}`),
+      ...['ca_file', 'proxy'].map((key) => `webhooks[].${key}`),
     ],
-    profiles: /^anthropic-(bedrock|google|mantle)$/,
+    profiles: /^anthropic-(bedrock|google|mantle)(-fixed-sampling)?$/,
     events: /^(account_budget_|person_budget_|needs_changed$)/,
+    durations: /^(timeouts\.\w+|billing\.read_on|telemetry\.otlp\.(metrics_)?interval|.*\.key_lifetime)$/,
+    durationMaxMs: 24 * 3_600_000,
   },
 }
 
@@ -40,7 +50,7 @@ const unknowns: Readonly<Record<OlderRelease, Unknowns>> = {
  * @returns paths such as `catalog.models[2].chain`
  */
 export function findNewerKeys(release: OlderRelease, value: unknown): string[] {
-  const { keys, profiles, events } = unknowns[release]
+  const { keys, profiles, events, durations, durationMaxMs } = unknowns[release]
   const patterns = keys.map(
     (key) =>
       new RegExp(
@@ -56,13 +66,22 @@ export function findNewerKeys(release: OlderRelease, value: unknown): string[] {
     else if (Array.isArray(part)) for (const [at, one] of part.entries()) walk(one, `${path}[${at}]`)
     else if (asObject(part))
       for (const [key, one] of Object.entries(part as object)) walk(one, path === '' ? key : `${path}.${key}`)
-    else if (typeof part === 'string') {
-      const isUnknown = /\.(profile|extends)$/.test(path)
-        ? profiles.test(part)
-        : /\.events\[\d+\]$/.test(path) && events.test(part)
-      if (isUnknown) found.push(`${path}: ${part}`)
-    }
+    else if (isUnknown(path, part)) found.push(`${path}: ${part}`)
   }
-  walk(value, '')
+  walk(spellProfiles(asObject(value) ?? {}), '')
   return found
+
+  function isUnknown(path: string, value: unknown): boolean {
+    if (durations.test(path)) return isNewDuration(value)
+    if (typeof value !== 'string') return false
+    if (/\.(profile|extends)$/.test(path)) return profiles.test(value)
+    return /\.events\[\d+\]$/.test(path) && events.test(value)
+  }
+
+  function isNewDuration(value: unknown): boolean {
+    if (typeof value === 'number') return value > durationMaxMs
+    // A text with a variable is not read.
+    if (typeof value !== 'string' || !/^[\d.]+[a-z]+$/.test(value)) return false
+    return value.endsWith('d') || parseDuration(value) > durationMaxMs
+  }
 }

@@ -64,6 +64,23 @@ test('issue 50 check --for 0.2 recognises each key that was added since, and rep
   }
 })
 
+test('issue 50 check --for 0.2 recognises newer values: profiles, keys in camelCase, and durations of days', () => {
+  const profiles = [
+    'anthropic-google-fixed-sampling',
+    'anthropic-fixed-sampling',
+    { extends: 'openai', cacheLife: '1h' },
+  ]
+  const timeouts = { total: '2d', idle: '24h', progress: '25h', body: 86_400_001, ping: 5_000, connect: `\${CONNECT}` }
+  const value = { catalog: { models: profiles.map((profile) => ({ profile })) }, timeouts }
+  assert.deepEqual(findNewerKeys('0.2', value), [
+    'catalog.models[0].profile: anthropic-google-fixed-sampling',
+    'catalog.models[2].profile.cache_life',
+    'timeouts.total: 2d',
+    'timeouts.progress: 25h',
+    'timeouts.body: 86400001',
+  ])
+})
+
 const catalog = `catalog:
   pinned: "2026-11-27"
   models:
@@ -117,6 +134,11 @@ test('issue 50 check --for 0.2 names newer keys and values, data of the store th
     /0\.2 would not start:\n {2}labels is not known to it: take it away\n {2}webhooks\[0\]\.events\[0\]: needs_changed is not/,
   )
   assert.match(newer.stdout, /s\.db has entries of form 3 or months in archives, which it cannot read/)
+  writeFileSync(file, 'store: ./s.db\ncredits: { name: EUR }\n')
+  assert.match((await check()).stdout, /would not start:\n {2}credits is not known to it/, 'built-in models')
+  const env = { TRIWIRE_CONFIG_YAML: `${catalog}store: ./s.db\nlabels: { a: [b] }\n` }
+  const inVariable = await runWarm(['check', '--for', '0.2'], { cwd, env })
+  assert.match(inVariable.stdout, /would not start:\n {2}labels is not known to it/)
   assert.equal((await runWarm(['check', '--for', '0.9'], { cwd })).code, 2)
 })
 
