@@ -45,7 +45,7 @@ export const nothingYet: Pick<Evidence, 'report' | 'estimateOutput'> = { report:
 type Bill = {
   usage: Usage
   usageSource: UsageSource
-  /** The calls of hosted tools that have a price (ruling C11). */
+  /** The calls of hosted tools that have a price, at the gateway or at the provider (ruling C11). */
   calls: Calls | undefined
   amountNanos: bigint
   /** The prices that the amount was computed from. */
@@ -90,8 +90,11 @@ export function weigh(
   const served = said || exchange.service ? readService(said, exchange.service, model, at) : undefined
   const set = setAt(model.prices, { ...served, at })
   const { cost: list } = answered.target.model
-  const { prices } = set
-  const called = prices.calls && weighCalls(report, isComplete, (kind) => Object.hasOwn(prices.calls!, kind))
+  const costSet = list && costSetOf(list)
+  // The provider may charge for calls that the gateway gives away.
+  const [prices, costs] = [set.prices, costSet?.prices]
+  const isPriced = (kind: string) => [prices, costs].some((one) => one?.calls && Object.hasOwn(one.calls, kind))
+  const called = (prices.calls ?? costs?.calls) && weighCalls(report, isComplete, isPriced)
   if (called) flags.push(...called.flags)
   if (report.models?.some((name) => !isAnsweredBy(name, answered.target.model))) flags.push('model_differs')
   if (served?.isUnpriced) flags.push('tier_unpriced')
@@ -101,17 +104,16 @@ export function weigh(
     calls: called?.calls,
     amountNanos: isWaived ? 0n : priceNanos(prices, usage, called?.calls),
     set,
-    cost: list && costOf(list),
+    cost: costSet && { set: costSet, nanos: priceNanos(costSet.prices, usage, called?.calls) },
     costReported: report.costReported,
     outcome,
     flags,
   }
 
-  /** Computes the provider's charge. The provider's list may price other tiers than ours, so the tier is read again. */
-  function costOf(prices: PriceList): Bill['cost'] {
+  /** Finds the provider's prices. The provider's list may price other tiers than ours, so the tier is read again. */
+  function costSetOf(prices: PriceList): PriceSet {
     const facts = said || exchange.service ? readService(said, exchange.service, { ...model, prices }, at) : undefined
-    const set = setAt(prices, { ...facts, at })
-    return { set, nanos: priceNanos(set.prices, usage, called?.calls) }
+    return setAt(prices, { ...facts, at })
   }
 }
 

@@ -37,7 +37,9 @@ async function start(config: Record<string, unknown> = {}): Promise<Native> {
     prices: { ...prices, calls: { web_search: '0.01' } },
     cost: { ...cost, calls: { web_search: '0.004' } },
   }
-  return startNative({ models: [...models, testModel('called-messages', 'messages', called)], config })
+  models.push(testModel('called-messages', 'messages', called))
+  models.push(testModel('given-messages', 'messages', { ...called, prices }))
+  return startNative({ models, config })
 }
 
 async function ask(
@@ -148,6 +150,14 @@ test('issue 46 C11 the cost has the calls of hosted tools, at the price of its o
   const { entry } = await ask(native, 'messages', 'called', said)
   const [amountNanos, costNanos] = [72_000n + 2n * 10n ** 7n, 24_000n + 8n * 10n ** 6n]
   assert.deepEqual([entry.amountNanos, entry.details!.costNanos], [amountNanos, costNanos])
+  assert.deepEqual(native.gateway.store.verify(verifyOptions), [])
+  await native.close()
+})
+
+test('C11 the cost has the calls of hosted tools that the gateway gives away', async () => {
+  const native = await start()
+  const { entry } = await ask(native, 'messages', 'given', { server_tool_use: { web_search_requests: 2 } })
+  assert.deepEqual([entry.amountNanos, entry.details!.costNanos], [72_000n, 24_000n + 8n * 10n ** 6n])
   assert.deepEqual(native.gateway.store.verify(verifyOptions), [])
   await native.close()
 })
