@@ -49,6 +49,7 @@ export function findWarnings(
     ...warnOfBases(file),
     ...warnOfPlainBases(file),
     ...warnOfCalls(file),
+    ...warnOfPlans(file),
     ...warnOfCalendars(file),
     ...warnOfUnused(file),
     ...warnOfStateDir(file),
@@ -328,6 +329,28 @@ function warnOfCalls({ catalog, calendars }: ConfigFile): ConfigWarning[] {
   const ids = writeFirst(silent.map(({ id }) => id))
   const message = `lets calls of the provider's own tools (web search and others) pass without a price for ${ids}: give them one by \`prices.calls\`, or set \`hosted_tools: refuse\``
   return [{ path: ['catalog', 'models', silent[0]!.index], message }]
+}
+
+/** Warns of prices in plans that lack a price for what the provider charges: cache writes, and calls of its tools. */
+function warnOfPlans(file: ConfigFile): ConfigWarning[] {
+  const { catalog, plans } = file
+  return modelsOf(catalog).flatMap(({ entry }) => {
+    const model = readModel(entry, file)
+    return Object.entries(plans).flatMap(([name, { models = {} }]): ConfigWarning[] => {
+      const own = Object.hasOwn(models, entry.id) ? models[entry.id] : undefined
+      if (own === undefined || typeof own === 'bigint') return []
+      const at = ['plans', name, 'models', entry.id]
+      const isSilent = isSilentOfCalls({ ...model, prices: model.plans!.get(name)! })
+      const message =
+        "has no `calls`, which the model has: calls of the provider's own tools cost nothing under this plan; add it"
+      return [
+        ...rowsOf<PriceRowEntry>(own).flatMap(({ row, path }) =>
+          warnOfRowWrites(row, [...at, ...path.slice(1)], entry.wire, model.routes),
+        ),
+        ...(isSilent && !isSilentOfCalls(model) ? [{ path: at, message }] : []),
+      ]
+    })
+  })
 }
 
 function isSilentOfCalls({ routes, hostedTools, prices }: Model): boolean {

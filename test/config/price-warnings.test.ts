@@ -66,3 +66,21 @@ test('N-F17 C11 hosted tools passed on without a price are reported once for all
   assert.deepEqual(told('chat', {}, { profile: 'vllm' }), [])
   assert.deepEqual(told('chat', {}, { profile: { charges: [] } }), [])
 })
+
+test('N-F17 C11 prices of a plan that lack what the model has a price for are reported: calls, and cache writes', () => {
+  const toldOf = (own: object) => {
+    const model = {
+      ...{ id: 'm', wire: 'messages', upstream: 'up', max_output_tokens: 9, profile: 'anthropic' },
+      prices: { input: '1', output: '1', cache_write: '1', cache_write_1h: '2', ...calls },
+    }
+    const upstreams = { up: { base_url: 'https://up.example', accounts: [{ name: 'a', key: 'k' }] } }
+    const plans = { half: { times: '0.5' }, own: { models: { m: { input: '1', output: '1', ...own } } } }
+    writeFileSync(path, stringify({ catalog: { pinned: '2026-11-01', models: [model] }, upstreams, plans }))
+    return loadConfig({ config: path }, {}).warnings.map(({ message }) => message.replace(/[,:].*$/, ''))
+  }
+  const writes = { cache_write: '1', cache_write_1h: '2' }
+  const missing = (kind: string) => `plans.own.models.m has no \`${kind}\``
+  assert.deepEqual(toldOf({ ...writes, ...calls }), [])
+  assert.deepEqual(toldOf(writes), [missing('calls')])
+  assert.deepEqual(toldOf(calls), [missing('cache_write')])
+})
