@@ -57,7 +57,7 @@ export function warnOfChains({ catalog, upstreams }: ConfigFile): AtPath[] {
 }
 
 function warningsOf(first: ModelEntry, model: ModelEntry): string[] {
-  const [own, other] = [first, model].map(({ prices }) => [prices].flat()[0]!) as [BasePrices, BasePrices]
+  const [own, other] = [first, model].map(priceNow) as [BasePrices, BasePrices]
   const isDear = other.input > 2n * own.input || other.output > 2n * own.output
   const isNarrow = model.context_window !== undefined && model.context_window < (first.context_window ?? 0)
   return [
@@ -67,6 +67,12 @@ function warningsOf(first: ModelEntry, model: ModelEntry): string[] {
 }
 
 type BasePrices = { input: bigint; output: bigint }
+
+/** Returns the row of a model's prices that applies now. */
+function priceNow({ prices }: ModelEntry): BasePrices {
+  const rows = [prices].flat()
+  return rows.findLast(({ from = Number.NEGATIVE_INFINITY }) => from <= Date.now()) ?? rows[0]!
+}
 
 function hostsOf({ upstream }: ModelEntry, upstreams: ConfigFile['upstreams']): Set<string> {
   const names = [upstream].flat().map((route) => (typeof route === 'string' ? route : route.name))

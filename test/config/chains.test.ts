@@ -89,6 +89,11 @@ test('Y23 check warns of a chain that is expensive, narrow, or of one provider',
   assert.match(told([...abc, chain], { a: 'one', b: 'one' }).join(), /chain has models of one provider only/)
   const dear = modelOf('b', { prices: { input: 5, output: 4 } })
   assert.match(told([modelOf('a'), dear, chain]).join(), /chain\[1\] costs more than twice what a does/)
+  const cheap = { from: '2026-01-01T00:00:00Z', input: 2, output: 4 }
+  const cheaper = modelOf('b', {
+    prices: [{ input: 9, output: 9 }, cheap, { ...cheap, from: '9000-01-01T00:00:00Z', input: 9 }],
+  })
+  assert.deepEqual(told([modelOf('a'), cheaper, chain]), [], 'the prices of today count')
   const [wide, small] = [modelOf('a', { context_window: 9_000 }), modelOf('b', { context_window: 8_000 })]
   assert.match(told([wide, small, chain]).join(), /chain\[1\] has a smaller context window than a/)
 })
