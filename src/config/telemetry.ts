@@ -126,7 +126,7 @@ function readShare({ env, warn }: Reader): number {
   const sampler = env['OTEL_TRACES_SAMPLER']?.replace(/^parentbased_/, '')
   if (sampler === 'always_off') return 0
   if (sampler !== 'traceidratio') return 1
-  const share = Number(env['OTEL_TRACES_SAMPLER_ARG'] ?? 1)
+  const share = Number(env['OTEL_TRACES_SAMPLER_ARG'] || 1)
   if (share >= 0 && share <= 1) return share
   warn('OTEL_TRACES_SAMPLER_ARG', 'is not used: it must be a number from 0 to 1')
   return 1

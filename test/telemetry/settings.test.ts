@@ -61,6 +61,7 @@ test("X4 OpenTelemetry's own variables take precedence over the file", () => {
   )
   assert.deepEqual(urls(read(file, { ...env, OTEL_TRACES_EXPORTER: 'none' })), [undefined, 'http://figures/in'])
   assert.deepEqual(urls(read(file, { ...env, OTEL_SDK_DISABLED: 'true' })), [undefined, undefined])
+  assert.equal(read(file, { ...env, OTEL_TRACES_SAMPLER_ARG: '' }).telemetry.sampleShare, 1)
 })
 
 test('an invalid variable does not prevent the start, and is reported without its value', () => {
