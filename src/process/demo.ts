@@ -97,8 +97,6 @@ function curl(url: string, key: string, body: object): string {
 /** The time after which a database that did not answer is asked again, in ms. */
 const retryMs = 1_000
 
-const nothing = { gift: undefined, planless: [] }
-
 /**
  * Refuses the demo account for real models, because its credit was for the simulator (N-F12). While it reads the books,
  * it also looks for accounts with a plan that the configuration lacks, and warns of them.
@@ -123,7 +121,7 @@ export class DemoBar {
    */
   async look(config: Config): Promise<() => void> {
     try {
-      const { gift, planless } = config.isBuiltIn ? nothing : await this.#readBooks(config)
+      const { gift, planless } = await this.#readBooks(config)
       return () => {
         this.#inForce = config
         this.#bar(gift)
@@ -138,10 +136,11 @@ export class DemoBar {
     }
   }
 
-  async #readBooks({ plans }: Config) {
+  async #readBooks({ isBuiltIn, plans }: Config) {
     const { books, close } = await openBooks(this.#store)
     try {
-      return { gift: await findGift(books), planless: await findPlanless(books, plans) }
+      const gift = isBuiltIn ? undefined : await findGift(books)
+      return { gift, planless: await findPlanless(books, plans) }
     } finally {
       await close()
     }

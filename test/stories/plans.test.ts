@@ -203,3 +203,16 @@ test('C11 a start, a reload and check name the first ten accounts whose plan is 
   assert.equal(await running.exited, 0)
   store.close()
 })
+
+test('C11 a start with the built-in models names accounts whose plan is not in the configuration', async () => {
+  const folder = newFolder()
+  const store = openStore(join(folder, 'triwire.db'))
+  store.createAccount('lost', 0n, { plan: 'glod' })
+  const file = join(folder, 'triwire.yaml')
+  writeFileSync(file, 'listen: 127.0.0.1:0\nadmin_listen: 127.0.0.1:0\nstore: ./triwire.db\nplans: { gold: {} }\n')
+  const running = serve(['--config', file, '--json'], folder)
+  await running.saw('"plan_missing","accounts":[{"account":"lost","plan":"glod"}]')
+  running.child.kill('SIGTERM')
+  assert.equal(await running.exited, 0)
+  store.close()
+})
