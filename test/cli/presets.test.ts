@@ -205,6 +205,26 @@ test('issue 46 check reports presets read more than 60 days ago, and changes wit
   )
 })
 
+test('issue 46 catalog import takes wires and profiles of providers from the data file beside the configuration', async () => {
+  const cwd = testFolder('cli')
+  const { presets, ...file } = fileOf()
+  const fresh = { ...presets['deepseek']!, listedAs: ['fresh-ai'] }
+  write(cwd, 'triwire.presets.json', { ...file, presets: { fresh } })
+  write(
+    cwd,
+    'triwire.yaml',
+    'upstreams:\n  f: { base_url: "https://fresh.example", accounts: [{ name: a, key: k }] }\n',
+  )
+  const model = { cost: { input: 1, output: 5 }, limit: { context: 200_000, output: 64_000 } }
+  write(cwd, 'prices.json', { 'fresh-ai': { models: { 'new-1': model } } })
+  const args = ['catalog', 'import', 'prices.json', 'new-1', '--upstream', 'f', '--dry-run', '--json']
+  const { json, stderr } = await runWarm(args, { cwd })
+  const { left, changes } = json as unknown as { left: unknown[]; changes: string[] }
+  assert.deepEqual(left, [], stderr)
+  for (const line of [`wire: ${fresh.wire}`, `profile: ${fresh.profile}`])
+    assert.ok(changes.join('\n').includes(line), line)
+})
+
 test('issue 48 4a the preset of each cloud is written with its address, header and account, and check accepts it', async () => {
   const cwd = testFolder('cli')
   const clouds = Object.entries(builtInPresets.presets).filter(([, { ofCloud }]) => ofCloud)

@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Command } from 'commander'
 import { asObject } from '../../bytes/json.ts'
-import { type Preset, type PriceTexts, presets } from '../../catalog/presets.ts'
+import type { Preset, PresetsFile, PriceTexts } from '../../catalog/presets.ts'
 import type { ModelWire } from '../../catalog/wire-names.ts'
 import { type CatalogChange, type CatalogEntry, listEntries } from '../../config/catalog-edit.ts'
 import { configFile } from '../../config/load.ts'
+import { presetsBeside } from './presets-file.ts'
 import { fillSteps, type ListedModel, readListed } from './price-files.ts'
 import { type Proposal, type ProposeOptions, propose, readSource, today } from './propose.ts'
 
@@ -20,8 +21,9 @@ export async function importPrices(
   options: ImportOptions,
   command: Command,
 ): Promise<void> {
-  const listed = readListed(priceFile)
+  const models = readListed(priceFile)
   const file = configFile(command.optsWithGlobals())
+  const listed = { models, presets: presetsBeside(file).presets }
   const source = readSource(file)
   const known = listEntries(source).map((entry, place) => ({ entry, place }))
   const plan: ImportPlan = { added: [], updated: [], left: [], notes: [] }
@@ -46,15 +48,17 @@ type ImportPlan = {
   notes: string[]
 }
 type ListedMatch = { model: ListedModel } | { why: string }
+/** The models of the price file, and the presets that describe their providers. */
+type ImportSource = { models: readonly ListedModel[]; presets: PresetsFile['presets'] }
 
 function takeNamed(
   id: string,
-  listed: readonly ListedModel[],
+  listed: ImportSource,
   known: readonly CatalogRow[],
   options: ImportOptions,
   plan: ImportPlan,
 ) {
-  const exact = listed.filter((model) => fullName(model) === id)
+  const exact = listed.models.filter((model) => fullName(model) === id)
   const bareId = exact[0]?.id ?? id.slice(id.indexOf('/') + 1)
   // A catalog entry whose id is the typed `provider/id` may be another provider's model. Such an entry is not meant.
   const isMeant = (found: ListedMatch) => exact.length === 0 || ('model' in found && exact.includes(found.model))
@@ -72,7 +76,7 @@ function takeNamed(
   if (!model.prices) return void plan.left.push({ id, why: 'has no price in the file' })
   if (model.maxOutputTokens === undefined)
     return void plan.left.push({ id, why: 'has no maximum output in the file: add it by hand' })
-  const { wire, profile } = waysOf(model, options)
+  const { wire, profile } = waysOf(model, listed.presets, options)
   if (wire === undefined)
     return void plan.left.push({
       id,
@@ -172,11 +176,11 @@ function fullName({ id, provider }: ListedModel): string {
  */
 function find(
   name: string,
-  listed: readonly ListedModel[],
+  { models, presets }: ImportSource,
   upstream: string | undefined,
   exact: readonly ListedModel[] = [],
 ): ListedMatch {
-  const named = listed.filter((model) => model.id === name || fullName(model) === name)
+  const named = models.filter((model) => model.id === name || fullName(model) === name)
   const preset = Object.hasOwn(presets, upstream ?? '') ? presets[upstream!] : undefined
   const own = named.filter(({ provider }) => provider === upstream || preset?.listedAs.includes(provider))
   const [first, ...others] = [own, exact].find(({ length }) => length > 0) ?? named
@@ -186,7 +190,11 @@ function find(
   return { why: `several providers of the file have it at different prices (${providers}): name it as provider/id` }
 }
 
-function waysOf({ provider, reasons, samples }: ListedModel, { wire, profile }: ImportOptions) {
+function waysOf(
+  { provider, reasons, samples }: ListedModel,
+  presets: ImportSource['presets'],
+  { wire, profile }: ImportOptions,
+) {
   const preset = Object.values(presets).find(({ listedAs }) => listedAs.includes(provider))
   const own = preset && wire === undefined ? profileOf(preset, reasons, samples) : undefined
   const chosen = profile ?? own
