@@ -303,7 +303,7 @@ test('catalog import finds a model by its name at its first upstream', async () 
   writeFileSync(join(cwd, 'triwire.yaml'), routed)
   // Another model has the id of ours.
   writeFileSync(join(cwd, 'prices.json'), JSON.stringify({ ...priceFile, haiku: model('anthropic', 7e-6, 7e-6) }))
-  for (const ids of [[], ['small-1']]) {
+  for (const ids of [[], ['small-1'], ['haiku'], ['small-1', 'anthropic/small-1', 'haiku']]) {
     const { json } = await run(['catalog', 'import', 'prices.json', ...ids, '--dry-run', '--json'], { cwd })
     const { updated, added, changes } = json as unknown as Record<'updated' | 'added' | 'changes', string[]>
     assert.deepEqual([updated.length, added], [1, []], ids.join())

@@ -62,13 +62,15 @@ function takeNamed(
   const bareId = exact[0]?.id ?? id.slice(id.indexOf('/') + 1)
   // A catalog entry whose id is the typed `provider/id` may be another provider's model. Such an entry is not meant.
   const isMeant = (found: ListedMatch) => exact.length === 0 || ('model' in found && exact.includes(found.model))
-  const there = known.find(({ entry }) => {
-    const called = [entry['id'], entry['upstream_model'], nameOf(entry)]
-    return called.includes(bareId) || (called.includes(id) && isMeant(find(id, listed, upstreamOf(entry))))
-  })
+  const isCalled = (entry: Record<string, unknown>, name: unknown) =>
+    name === bareId || (name === id && isMeant(find(id, listed, upstreamOf(entry))))
+  const there = known.find(({ entry }) => !('chain' in entry) && isCalled(entry, nameOf(entry)))
   const found = find(id, listed, there ? upstreamOf(there.entry) : options.upstream, exact)
   if (there) return takeUpdate(id, found, there, plan)
+  const named = known.find(({ entry }) => isCalled(entry, entry['id']))
+  if (named) return takeUpdate(id, find(nameOf(named.entry), listed, upstreamOf(named.entry)), named, plan)
   const bare = 'model' in found ? found.model.id : id
+  if (plan.added.some(({ entry }) => entry.id === bare)) return
   if ('why' in found) return void plan.left.push({ id, why: found.why })
   const { model } = found
   if (options.upstream === undefined)
@@ -97,6 +99,7 @@ function takeNamed(
 
 function takeUpdate(id: string, found: ListedMatch, { entry, place }: CatalogRow, plan: ImportPlan): void {
   if ('chain' in entry) return void plan.left.push({ id, why: 'is a chain: import its models, which have the figures' })
+  if (plan.updated.some((one) => one.place === place)) return
   if ('why' in found) return void plan.left.push({ id, why: found.why })
   const { max_output_tokens: most, prices, ...others } = figuresOf(found.model)
   const merged = prices && mergePrices(entry['prices'], prices)
