@@ -356,3 +356,32 @@ test('issue 46.10 an import keeps prices that the file lacks only if they stay r
   ])
   assert.equal(longer.prices.input, '1')
 })
+
+test('C11 an import keeps the prices of tools, and the factors of tiers, that the price file lacks', async () => {
+  const cwd = testFolder('cli')
+  const path = join(cwd, 'triwire.yaml')
+  const rates = 'input: "1", output: "5"'
+  const prices = {
+    'new-1': `{ ${rates}, calls: { web_search: 0.01, code_interpreter: "0.03" }, tiers: { flex: "0.5", priority: 2 } }`,
+    'new-2': `{ ${rates}, tiers: { flex: { ${rates} } } }`,
+  }
+  const models = Object.entries(prices).map(
+    ([id, text]) => `    - { id: ${id}, wire: responses, upstream: far, max_output_tokens: 100, prices: ${text} }\n`,
+  )
+  writeFileSync(path, file.replace('upstreams:', `${models.join('')}upstreams:`))
+  const dearer = {
+    ...{ input_cost_per_token_priority: 3e-6, output_cost_per_token_priority: 1.5e-5 },
+    search_context_cost_per_query: { search_context_size_low: 0.02 },
+  }
+  const listed = Object.keys(prices).map((id) => [`far/${id}`, model('far', 1e-6, 5e-6, dearer)])
+  writeFileSync(join(cwd, 'prices.json'), JSON.stringify(Object.fromEntries(listed)))
+  const told = await runWarm(['catalog', 'import', 'prices.json', 'new-1', 'new-2', '--yes', '--json'], { cwd })
+  assert.equal(told.code, 0, told.stderr)
+  const { updated, left } = told.json as unknown as { updated: string[]; left: { id: string; why: string }[] }
+  assert.deepEqual([updated, left.map(({ id }) => id)], [['new-1'], ['new-2']])
+  assert.match(left[0]!.why, /^has prices by hour .* written-out prices of a tier .* which the file lacks/)
+  const { models: written } = parse(readFileSync(path, 'utf8')).catalog
+  const { calls, tiers } = written.find(({ id }: { id: string }) => id === 'new-1').prices
+  assert.deepEqual(calls, { web_search: '0.02', code_interpreter: '0.03' })
+  assert.deepEqual(tiers, { flex: '0.5', priority: '3' })
+})

@@ -126,17 +126,21 @@ function takeUpdate(id: string, found: ListedMatch, { entry, place }: CatalogRow
 function mergePrices(there: unknown, told: PriceTexts): { texts: PriceTexts; gaps: string[] } | { why: string } {
   if (Array.isArray(there)) return { why: 'has prices by date: compare them with the file' }
   const own = asObject(there) ?? {}
-  const isOut = (kind: 'tiers' | 'geos') => Object.values(asObject(own[kind]) ?? {}).some(asObject)
-  const bound = [
-    ...(['bands', 'steps'] as const).filter((kind) => own[kind]),
-    ...(['tiers', 'geos'] as const).filter(isOut),
-  ]
-  if (bound.some((kind) => told[kind] === undefined) && !isSameFigure(own, told))
+  const lacksOut = (kind: 'tiers' | 'geos') =>
+    Object.entries(asObject(own[kind]) ?? {}).some(([name, one]) => asObject(one) && !asObject(told[kind])?.[name])
+  const isBound =
+    (['bands', 'steps'] as const).some((kind) => own[kind] && told[kind] === undefined) ||
+    (['tiers', 'geos'] as const).some(lacksOut)
+  if (isBound && !isSameFigure(own, told))
     return {
       why: 'has prices by hour or size of input, or written-out prices of a tier or geography, which the file lacks: compare them with the file',
     }
   const { steps, gaps } = fillSteps({ ...own, ...told } as PriceTexts)
-  return { texts: { ...told, ...(steps && { steps }) }, gaps }
+  // The file may lack tools, and factors of tiers and geographies, that the entry has.
+  const kept = (['calls', 'tiers', 'geos'] as const).flatMap((kind) =>
+    told[kind] ? [[kind, { ...asObject(own[kind]), ...told[kind] }]] : [],
+  )
+  return { texts: { ...told, ...Object.fromEntries(kept), ...(steps && { steps }) }, gaps }
 }
 
 /** Compares figures as texts: 3, "3" and "3.0" are the same price. */
