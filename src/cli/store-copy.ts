@@ -60,15 +60,10 @@ async function copy(from: StorePlace, to: StorePlace, command: Command): Promise
 
 /** Finds the key that opens data sealed before the move (ruling T7). @returns a text that says where the key is */
 async function findSealKey(from: StorePlace, to: StorePlace, { config }: GlobalOptions): Promise<string> {
-  const { loadConfig } = await import('../config/load.ts')
+  const { glanceAtConfig } = await import('../config/load.ts')
+  const store = from.engine === 'sqlite' ? from.path : from.url.reveal()
   try {
-    if (
-      loadConfig({
-        ...(config && { config }),
-        store: from.engine === 'sqlite' ? from.path : from.url.reveal(),
-        isWithoutFiles: true,
-      }).sealKey
-    )
+    if (glanceAtConfig({ ...(config && { config }), store }).sealKey)
       return 'the seal_key of your configuration, as it is'
   } catch {
     // This command does not report mistakes in the configuration.

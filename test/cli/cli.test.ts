@@ -296,6 +296,23 @@ test('X4 commands on the store do not need the upstream keys, which are set on t
   assert.match(nowhere.stderr, /store needs the environment variable NO_SUCH_STORE/)
 })
 
+test('T7 X4 store copy names the seal_key of the configuration, although the upstream keys are not set', async () => {
+  const cwd = testFolder('cli')
+  const accounts = `[{name: main, key: "\${NO_SUCH_KEY}"}]`
+  const seal = Buffer.from('a seal key of thirty-two bytes..').toString('base64')
+  writeFileSync(
+    join(cwd, 'triwire.yaml'),
+    `store: ./a.db\nseal_key: ${seal}\nupstreams: {own: {base_url: "http://h", accounts: ${accounts}}}\n`,
+  )
+  assert.equal((await runWarm(['account', 'create', 'one'], { cwd })).code, 0)
+  const copied = await run(['store', 'copy', '--to', 'b.db'], { cwd })
+  assert.equal(copied.code, 0, copied.stderr)
+  assert.match(
+    copied.stdout,
+    /^next: start the server with store: \S+b\.db, and the seal_key of your configuration, as it is$/m,
+  )
+})
+
 test('X8 a line without a command starts the gateway, whatever its options; an unknown word is reported as a typing error', async (t) => {
   const flags = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0']
   const gateway = runTriwire(t, ['--store', createPath(t), ...flags], testFolder('no-command'))
