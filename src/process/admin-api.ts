@@ -92,7 +92,6 @@ export function createAdminApi(parts: AdminApiParts) {
 
   /** Applies a reloaded configuration. The listener uses its certificate and settings from now on. */
   function adopt(next: Config, listener: Edge): void {
-    // Removing TLS needs a restart. Until then the listener keeps its certificate.
     if (next.adminTls) {
       listener.renew(next.adminTls)
       site.names = namesOf(next.adminTls)

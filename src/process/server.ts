@@ -207,7 +207,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     snapshots.replace(openSnapshot(keepFixed(next, snapshots.current.config), memory, keyring, watch))
     snapshots.current.pool.adopt(next.catalog.entries)
     if (next.tls) edge.renew(next.tls)
-    admin.adopt(next)
+    admin.adopt(snapshots.current.config)
   }
 
   async function drain(delayMs: number, deadlineMs: number): Promise<void> {

@@ -180,6 +180,23 @@ test('U14 a reload applies renewed files to new connections; open ones go on, an
   put(second)
 })
 
+test('Y19 X10 after a reload without tls, which waits for a restart, pages for people answer under the names of the certificate', async () => {
+  const { port } = new URL(gateway.url)
+  const ask = async () => {
+    const lines = [
+      `GET /console/api/me HTTP/1.1`,
+      `host: gateway.example:${port}`,
+      `authorization: Bearer ${gateway.key}`,
+    ]
+    return (await raw(gateway.url, `${lines.join('\r\n')}\r\n\r\n`, { answers: 1 })).answers[0]!.status
+  }
+  gateway.reload({ own_pages: true })
+  assert.equal(await ask(), 200)
+  gateway.reload({ own_pages: true, tls: undefined })
+  assert.equal(await ask(), 200)
+  gateway.reload({})
+})
+
 test('a client that sends no TLS, or nothing at all, is disconnected and logs nothing; its place is free again', async () => {
   const { port } = hasty.server.address
   const lines = (await hasty.logLines()).length
