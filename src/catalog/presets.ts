@@ -110,7 +110,8 @@ export const builtInPresets = data as unknown as PresetsFile
 
 export const { presets } = builtInPresets
 
-/** Returns the first row of prices, to compare models. */
-export function firstRow({ texts }: Pick<DatedPrices, 'texts'>): PriceTexts {
-  return Array.isArray(texts) ? texts[0]! : (texts as PriceTexts)
+/** Returns the row of prices that applies now, to compare models. */
+export function rowNow({ texts }: Pick<DatedPrices, 'texts'>, nowMs = Date.now()): PriceTexts {
+  const rows = [texts].flat() as readonly PriceTexts[]
+  return rows.findLast(({ from }) => from !== undefined && Date.parse(from) <= nowMs) ?? rows[0]!
 }

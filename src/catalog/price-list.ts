@@ -62,9 +62,10 @@ export function setKey(tier?: string | null, geo?: string | null): string {
   return `${tier ?? ''} ${geo ?? ''}`
 }
 
-/** Returns the base price set of the first row, which is for no band, tier or geography. */
-export function baseOf({ rows }: PriceList): PriceSet {
-  return rows[0]!.sets[0]!.get(setKey())!
+/** Returns the base price set of the row that applies now, which is for no band, tier or geography. */
+export function baseOf({ rows }: PriceList, nowMs = Date.now()): PriceSet {
+  const row = rows.findLast(({ fromMs }) => fromMs <= nowMs) ?? rows[0]!
+  return row.sets[0]!.get(setKey())!
 }
 
 /** Whether a moment is within a band (hours with prices of their own), by the clock of its zone. */

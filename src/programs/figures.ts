@@ -1,5 +1,5 @@
 import type { Model, Prices } from '../catalog/model.ts'
-import { firstRow, presets } from '../catalog/presets.ts'
+import { presets, rowNow } from '../catalog/presets.ts'
 import { baseOf } from '../catalog/price-list.ts'
 import type { ModelWire } from '../catalog/wire-names.ts'
 import type { Access, Figures, OfferedModel, Program } from './program.ts'
@@ -74,7 +74,7 @@ function findPreset(asked: string, named: Model | undefined) {
       const model = models.find((one) => one.id === bare)
       if (!model) continue
       const { contextWindow, maxOutputTokens, prices } = model
-      const price = prices && Number(firstRow(prices).input) + Number(firstRow(prices).output)
+      const price = prices && Number(rowNow(prices).input) + Number(rowNow(prices).output)
       return { name, wire, price, contextWindow, outputTokensMax: maxOutputTokens }
     }
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { formatCalls, parseCalls } from '../../src/accounts/calls.ts'
 import { createCatalog, dearestCallNanos, type Prices, priceNanos } from '../../src/catalog/model.ts'
-import { firstRow, presets } from '../../src/catalog/presets.ts'
+import { type PriceTexts, presets } from '../../src/catalog/presets.ts'
 import { resolveProfile } from '../../src/catalog/profiles.ts'
 import { hashPrices } from '../../src/config/price-list.ts'
 import { type UsageReport, weighCalls } from '../../src/inference/usage.ts'
@@ -116,7 +116,7 @@ test('a preset has a profile of its wire, prices with a day and a source, and ev
       assert.ok(model.contextWindow >= model.maxOutputTokens, what)
       if (!model.prices) continue
       const { asOf, source } = model.prices
-      const texts = firstRow(model.prices)
+      const [texts] = [model.prices.texts].flat() as [PriceTexts]
       assert.match(asOf, /^2026-\d\d-\d\d$/, what)
       assert.match(source, /^https:\/\//, what)
       for (const kind of charges) {

@@ -164,6 +164,17 @@ test('NEW-1 without the operator’s file, prices and wires of a list come from 
   assert.equal(chooseSmall(programs['kilo']!, list).model, 'gpt-6-luna')
 })
 
+test('NEW-1 C11 the cheapest model is found by the prices that apply now', async () => {
+  const rows = [dear, { from: '2026-01-01T00:00:00Z', input: '0.1', output: '0.2' }]
+  const models = [
+    gpt('big'),
+    gpt('cheap', { input: '1', output: '2' }),
+    testModel('now', 'responses', { prices: rows }),
+  ]
+  const { model, small_model: small } = await folderOf(models)('opencode')
+  assert.deepEqual([model, small], ['big', 'now'])
+})
+
 /** Programs that can name but one model, or are code that a person changes. */
 const withoutPicker = new Set([
   ...['cline', 'copilot', 'kimi-code', 'mini-swe-agent', 'gptme'],

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { type DatedPrices, firstRow, type Preset, type PresetModel, type PriceTexts } from '../../catalog/presets.ts'
+import { type DatedPrices, type Preset, type PresetModel, type PriceTexts, rowNow } from '../../catalog/presets.ts'
 import { type CatalogChange, type CatalogEntry, listEntries } from '../../config/catalog-edit.ts'
 import { configFile } from '../../config/load.ts'
 import { usage } from '../options.ts'
@@ -92,7 +92,7 @@ function withPrices(id: string, dated: DatedPrices | undefined, given: Record<st
     if (isGiven) throw usage(`${id} has prices by date: add it without --price, and change its rows by hand`)
     return dated.texts
   }
-  const { input, output, ...rest }: Partial<PriceTexts> = { ...(dated && firstRow(dated)), ...given }
+  const { input, output, ...rest }: Partial<PriceTexts> = { ...(dated && rowNow(dated)), ...given }
   return input === undefined || output === undefined ? undefined : { input, ...rest, output }
 }
 
@@ -139,8 +139,8 @@ function listPresets(presets: Readonly<Record<string, Preset>>, command: Command
         row.preset,
         row.id,
         String(row.context_window),
-        row.prices ? firstRow({ texts: row.prices }).input : '-',
-        row.prices ? firstRow({ texts: row.prices }).output : '-',
+        row.prices ? rowNow({ texts: row.prices }).input : '-',
+        row.prices ? rowNow({ texts: row.prices }).output : '-',
         row.as_of ?? 'not known: give it with --price',
       ]),
     ),

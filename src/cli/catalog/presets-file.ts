@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import {
   builtInPresets,
-  type firstRow,
+  type DatedPrices,
   type Preset,
   type PresetModel,
   type PresetsFile,
@@ -177,6 +177,6 @@ function pricesByModel({ presets }: PresetsFile): Map<string, string> {
 }
 
 /** Returns the names of the calendars that prices use. */
-export function calendarsOf(texts: Parameters<typeof firstRow>[0]['texts']): string[] {
+export function calendarsOf(texts: DatedPrices['texts']): string[] {
   return rowsOf(texts).flatMap(({ row: { bands = [] } }) => bands.flatMap(({ not_on: name }) => name ?? []))
 }
