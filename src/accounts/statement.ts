@@ -16,9 +16,6 @@ export const closingMs = 60_000
 /** The words for credits on statements, and the name of the seller. */
 export type CreditWords = { symbol: string; name: string; seller: string }
 
-/** The words for credits and the seller's name if the configuration does not set them. */
-export const usualWords: CreditWords = { symbol: '', name: 'credits', seller: '' }
-
 /** A span of an account's entries, by their posting times. `toMs` is the first moment after the span. */
 export type StatementMonth = { accountId: string; fromMs: number; toMs: number }
 

@@ -6,7 +6,6 @@ import { createCalendar, utc } from '../accounts/calendar.ts'
 import { mayUse } from '../accounts/key-bounds.ts'
 import { withoutKeys } from '../accounts/keys.ts'
 import type { DeclaredLabels } from '../accounts/labels.ts'
-import { usualWords } from '../accounts/statement.ts'
 import { didYouMean } from '../catalog/near-ids.ts'
 import type { Config } from '../config/config.ts'
 import { formatJsonLines, jsonLines } from '../operations/csv.ts'
@@ -175,10 +174,9 @@ function readField(file: string, schema: z.ZodType): string {
  * them (NEW-8).
  */
 async function noteUnknownModels(command: Command, typed: string): Promise<void> {
-  const { glanceAtConfig } = await import('../config/load.ts')
   let ids: string[]
   try {
-    ids = [...glanceAtConfig(command.optsWithGlobals<GlobalOptions>()).catalog.models.keys()]
+    ids = [...(await readConfig(command)).catalog.models.keys()]
   } catch {
     // Commands that need the configuration report its mistakes.
     return
@@ -219,7 +217,8 @@ async function answerOf(
     return readPages(context, one, asked, most)
   }
   const declared = await readDeclared(command, asked)
-  const readCreditWords = async () => (await glance(command))?.credits ?? usualWords
+  // The statement of a closed month keeps these words. So mistakes in the configuration are reported.
+  const readCreditWords = async () => (await readConfig(command)).credits
   const running = { ...unasked, ...declared, readCreditWords }
   const outcome = await (one.asks === 'configuration'
     ? work(await withConfiguration(command))
@@ -235,24 +234,16 @@ async function answerOf(
   return outcome.body
 }
 
-/**
- * Reads the configuration. Returns undefined if it is invalid. Commands that need the configuration report its
- * mistakes.
- */
-async function glance(command: Command): Promise<Config | undefined> {
+/** Reads the configuration without its secrets. @throws ConfigError */
+async function readConfig(command: Command): Promise<Config> {
   const { glanceAtConfig } = await import('../config/load.ts')
-  try {
-    return glanceAtConfig(command.optsWithGlobals<GlobalOptions>())
-  } catch {
-    return undefined
-  }
+  return glanceAtConfig(command.optsWithGlobals<GlobalOptions>())
 }
 
 /** Reads declared labels and plans. The configuration is read only if the command sets labels or a plan. */
 async function readDeclared(command: Command, { labels, may_choose, plan = 'none' }: Record<string, unknown>) {
   const isNeeded = labels !== undefined || may_choose !== undefined || plan !== 'none'
-  const { glanceAtConfig } = await import('../config/load.ts')
-  const config = isNeeded ? glanceAtConfig(command.optsWithGlobals<GlobalOptions>()) : undefined
+  const config = isNeeded ? await readConfig(command) : undefined
   return {
     declaredLabels: (): DeclaredLabels => config?.labels ?? new Map(),
     declaredPlans: () => config?.plans ?? [],
@@ -302,9 +293,8 @@ const unasked = {
 const nobody = { running: unasked, who: undefined, version: '', requestId: '', openBooks: () => Promise.reject() }
 
 async function withConfiguration(command: Command): Promise<Context> {
-  const { glanceAtConfig } = await import('../config/load.ts')
   const { listModels } = await import('../operations/rows.ts')
-  const { catalog } = glanceAtConfig(command.optsWithGlobals<GlobalOptions>())
+  const { catalog } = await readConfig(command)
   const running = { ...unasked, listModels: () => listModels(catalog, Date.now()) }
   return { ...nobody, books: undefined as never, running, nowMs: Date.now(), calendar: createCalendar(utc) }
 }

@@ -313,6 +313,21 @@ test('T7 X4 store copy names the seal_key of the configuration, although the ups
   )
 })
 
+test('issue 46 law 9 a statement keeps seller and currency, so it is refused while the configuration has a mistake', async () => {
+  const cwd = testFolder('cli')
+  const store = ['--store', 'a.db']
+  const write = (text: string) => writeFileSync(join(cwd, 'triwire.yaml'), text)
+  assert.equal((await runWarm(['account', 'create', 'one', ...store], { cwd })).code, 0)
+  const show = () => runWarm(['statement', 'one', '2025-01', '--json', ...store], { cwd })
+  write('credits: { name: EUR, seller: Example Ltd. }\nno_such_key: 1\n')
+  const refused = await show()
+  assert.notEqual(refused.code, 0)
+  assert.match(refused.stderr, /no_such_key is not a known key/)
+  write('credits: { name: EUR, seller: Example Ltd. }\n')
+  const { currency, seller } = (await show()).json
+  assert.deepEqual([currency, seller], ['EUR', 'Example Ltd.'])
+})
+
 test('X8 a line without a command starts the gateway, whatever its options; an unknown word is reported as a typing error', async (t) => {
   const flags = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0']
   const gateway = runTriwire(t, ['--store', createPath(t), ...flags], testFolder('no-command'))

@@ -10,7 +10,6 @@ import { onBehalf } from '../../../src/accounts/on-behalf.ts'
 import { createOperator, revokeOperator } from '../../../src/accounts/operators.ts'
 import { createPerson, erasePerson, linkPersons } from '../../../src/accounts/person-rules.ts'
 import { beginGrant, decideGrant, pollGrant } from '../../../src/accounts/sign-in/grant-rules.ts'
-import { usualWords } from '../../../src/accounts/statement.ts'
 import { baseOf } from '../../../src/catalog/price-list.ts'
 import type { StorePlace } from '../../../src/config/config.ts'
 import { readPriceList } from '../../../src/config/price-list.ts'
@@ -344,7 +343,14 @@ test('C15 statements of a store that was moved are read without a trace, so that
   fill(file)
   const place = database()
   await copy(fileAt(file), place)
-  const header = { buyer: 'one', words: usualWords, timeZone: 'UTC', head: '1/x', keys: [], persons: [] }
+  const header = {
+    buyer: 'one',
+    words: { symbol: '', name: 'credits', seller: '' },
+    timeZone: 'UTC',
+    head: '1/x',
+    keys: [],
+    persons: [],
+  }
   const store = openStore(file)
   const { id } = store.findAccount('one')
   const { headMs } = readHead(file)
@@ -562,7 +568,14 @@ test('C15 the first statement of a month waits while the source is held, so that
   const source = await openSource(place)
   let keeping: Promise<unknown> | undefined
   await source.hold(async ({ markMoved }) => {
-    const header = { buyer: 'one', words: usualWords, timeZone: 'UTC', head: '1/x', keys: [], persons: [] }
+    const header = {
+      buyer: 'one',
+      words: { symbol: '', name: 'credits', seller: '' },
+      timeZone: 'UTC',
+      head: '1/x',
+      keys: [],
+      persons: [],
+    }
     keeping = books.keepHeader('acct_one', '2026-10', header).catch((error: Error) => error.message)
     let isOver = false
     keeping.then(() => (isOver = true))
