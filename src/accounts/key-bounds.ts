@@ -66,6 +66,9 @@ const budget: BoundForm<Budget> = {
   tell: formatBudget,
 }
 
+/** The largest limit of requests per minute. The database has 32 bits for it. */
+export const rateMax = 1_000_000
+
 const requestsPerMinute: BoundForm<number> = {
   name: 'rpm',
   columns: { rpm: 'integer' },

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Budget, parseBudget } from '../accounts/budget.ts'
-import { parseModels } from '../accounts/key-bounds.ts'
+import { parseModels, rateMax } from '../accounts/key-bounds.ts'
 import { type SignInRole, signInRoles } from '../accounts/sign-in/rows.ts'
 import { count, filled, flag, oneOf, text } from '../catalog/kinds.ts'
 import { noProxy, parseProxy } from './egress.ts'
@@ -67,7 +67,7 @@ const rule = z
     budget: parsed<Budget>('50/month', parseBudget)
       .optional()
       .describe('What each person may spend with all sessions and keys, such as `50/month`. Default: no limit.'),
-    requests_per_minute: count(1)
+    requests_per_minute: count(1, rateMax)
       .optional()
       .describe('The most requests of each person in a minute. Default: only the limit of the account applies.'),
   })

@@ -9,6 +9,7 @@ import {
   metadataMax,
   parseMetadata,
   parseModels,
+  rateMax,
 } from '../accounts/key-bounds.ts'
 import { labelsMax, parseDimensions, parseLabels } from '../accounts/labels.ts'
 import { outcomes } from '../accounts/ledger.ts'
@@ -352,8 +353,6 @@ export const models = orShape(
   fromList(parseModels),
 ).describe('the models that the key may use: ids separated by commas, such as large,small-*; `none`: all models')
 
-/** The largest limit of requests per minute. */
-export const rateMax = 1_000_000
 const rateError = `must be a whole number from 1 to ${rateMax}`
 
 /** A field for the most requests per minute. */

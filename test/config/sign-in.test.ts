@@ -113,6 +113,7 @@ test('Y19 mistakes in sign_in name the field and the cure', () => {
     [withRule({ models: [] }), /rules\[0\].models must be a list of ids/],
     [withRule({ models: ['a b'] }), /rules\[0\].models must be .*no blanks/],
     [withRule({ requests_per_minute: 0 }), /rules\[0\].requests_per_minute must be/],
+    [withRule({ requests_per_minute: 2 ** 31 }), /requests_per_minute must be a whole number from 1 to 1000000/],
     [withRule({ groups: [] }), /rules\[0\].groups must name one/],
     [withRule({ email_domains: ['@a.example'] }), /email_domains\[0\] must be the part after the @/],
     [{ ...base, sign_in: { ...signIn, client_secret: 'a', client_secret_file: 'b' } }, /set one of them/],

@@ -9,6 +9,7 @@ import {
   metadataMax,
   modelsMax,
   parseModels,
+  rateMax,
 } from '../../accounts/key-bounds.ts'
 import { digestKey, digestOfHex, mayHoldKey, withoutKeys } from '../../accounts/keys.ts'
 import { labelWord } from '../../accounts/labels.ts'
@@ -16,7 +17,6 @@ import { isPersonField } from '../../accounts/person-rules.ts'
 import { isShownWhole } from '../../accounts/shown-text.ts'
 import { asObject } from '../../bytes/json.ts'
 import { writeFirst } from '../../catalog/near-ids.ts'
-import { rateMax } from '../../operations/fields.ts'
 import { commandLine } from '../../programs/shells.ts'
 import type { ImportedSetting } from './import-report.ts'
 import { type DumpRow, isTrue, type LitellmDump, memberOf } from './litellm-dump.ts'
