@@ -10,6 +10,7 @@ import {
   type LitellmMaking,
   type SourceFields,
   textOf,
+  wordOf,
 } from './litellm-settings.ts'
 
 /** A deployment, how it is reached, and its limits and prices. */
@@ -153,7 +154,7 @@ const evenly =
 function weightsOf(made: LitellmMaking, deployments: readonly Deployment[]): number[] {
   if (deployments.length > 1)
     for (const key of ['weight', 'rpm', 'tpm']) {
-      const values = deployments.map(({ params }) => countOf(params[key]))
+      const values = deployments.map(({ params }) => millionthsOf(params[key]))
       if (!values.every((value) => value !== undefined)) continue
       for (const { path } of deployments) {
         made.note(`${path}.litellm_params.${key}`, 'carried', 'weight of a route')
@@ -223,6 +224,11 @@ function upstreamOf(
   }))
   made.upstreams.set(place, { name, entry: { ...way.upstream, accounts: named } })
   return name
+}
+
+/** Returns a number above 0, such as the weight 0.9, in millionths. Anything else gives undefined. */
+function millionthsOf(value: unknown): number | undefined {
+  return countOf(Math.round(Number(wordOf(value)) * 1_000_000))
 }
 
 function commonDivisor(a: number, b: number): number {

@@ -61,6 +61,19 @@ export const rows: LitellmRow[] = [
       ]),
   },
   {
+    name: 'weights with decimals',
+    file: list(
+      entry('m', `model: openai/a, api_base: "https://a.example/v1", api_key: k1, weight: 0.9, ${priced}`),
+      entry('m', `model: openai/b, api_base: "https://b.example/v1", api_key: k2, weight: "0.1", ${priced}`),
+    ),
+    models: ['m'],
+    check: (config) =>
+      assert.deepEqual(modelOf(config, 'm')['upstream'], [
+        { name: 'openai', upstream_model: 'a', weight: 9 },
+        { name: 'openai-2', upstream_model: 'b' },
+      ]),
+  },
+  {
     name: 'prices by the token, exact, with steps and caches',
     file: list(
       entry(
