@@ -272,7 +272,11 @@ const upstream = z
     messages_headers: oneOf(['anthropic', 'msgwire'])
       .prefault('anthropic')
       .describe('How the version and beta headers of the messages wire are spelled in requests to this upstream.'),
-    headers: field.headers.prefault({}).describe('Headers sent with every request to the upstream.'),
+    headers: field.headers
+      .prefault({})
+      .describe(
+        'Headers sent with every request to the upstream. They replace headers of the gateway, such as `user-agent`.',
+      ),
     reuse: flag
       .prefault(true)
       .describe('Whether connections are reused. `false`: each request opens a new connection.'),

@@ -46,14 +46,27 @@ export function pathFor({ path, streamPath }: Target, { isStream }: { isStream?:
 
 const fixedHeaders = ['content-type', 'application/json', 'accept-encoding', 'identity', 'user-agent', 'triwire']
 
-/** Returns all headers of a request to a target. Each name is followed by its value. */
+/** Returns all headers of a request to a target. Each name is followed by its value, and no name occurs twice. */
 export function headersOf(target: Target, request: UpstreamRequest): string[] {
-  const headers = [...fixedHeaders, ...target.headers, 'content-length', String(request.body.length)]
-  const isSigned = target.key?.credential !== undefined
-  if (!isSigned) for (const [name, value] of credentialOf(target, request)) headers.push(name, value)
-  for (const [name, value] of request.headers) headers.push(name, value)
-  if (isSigned) for (const [name, value] of credentialOf(target, request, headers)) headers.push(name, value)
+  const headers = [...fixedHeaders]
+  const set = (name: string, value: string) => headers.splice(placeOf(headers, name), 2, name, value)
+  for (let at = 0; at < target.headers.length; at += 2) set(target.headers[at]!, target.headers[at + 1]!)
+  headers.push('content-length', String(request.body.length))
+  for (const [name, value] of request.headers) {
+    const at = placeOf(headers, name)
+    if (at === headers.length) headers.push(name, value)
+    // A configured header replaces one of the wire. But betas are a list, so the client's follow the configured ones.
+    else if (name.endsWith('-beta')) headers[at + 1] += `,${value}`
+  }
+  for (const [name, value] of credentialOf(target, request, headers)) set(name, value)
   return headers
+}
+
+/** Returns the place of a header, or the end of the list if the header is missing. */
+function placeOf(headers: readonly string[], name: string): number {
+  let at = 0
+  while (at < headers.length && headers[at] !== name) at += 2
+  return at
 }
 
 /**

@@ -36,6 +36,21 @@ test('P4 U14 decision 13 a request has our headers, the upstream’s, the creden
   assert.deepEqual(request!.body, body)
 })
 
+test('a configured header replaces the header of the gateway, and configured betas stand before those of the client', async () => {
+  const upstream = await startRawUpstream()
+  upstream.play(whole('{}'))
+  const names = { 'user-agent': 'acme', 'anthropic-version': '2026-01-01', 'anthropic-beta': 'ours' }
+  const { send } = openWay(upstream.url, { headers: new Map(Object.entries(names)) })
+  const versions = { 'anthropic-version': '2023-06-01', 'anthropic-beta': 'theirs' }
+  await send({ headers: Object.entries(versions), credential: apiKeyHeader, body: Buffer.from('{}') }).untilOver()
+  const sent = upstream.requests[0]!.headers.filter(([name]) => Object.hasOwn(names, name))
+  assert.deepEqual(sent.sort(), [
+    ['anthropic-beta', 'ours,theirs'],
+    ['anthropic-version', '2026-01-01'],
+    ['user-agent', 'acme'],
+  ])
+})
+
 test('U14 an account without a key sends no credential, and a bare host has the wire’s path', async () => {
   const upstream = await startRawUpstream()
   upstream.play(whole('{}'))
