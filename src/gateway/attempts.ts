@@ -176,7 +176,8 @@ export class Attempts {
     if (tried === undefined || tried.endMs !== undefined) return
     tried.endMs = this.#parts.gateway.clockMs()
     tried.status = this.newest?.status || undefined
-    tried.cause = cause
+    // If the client left while the text of a refusal was read, only the status is known.
+    tried.cause = cause ?? (this.newest?.isRefusing ? `upstream_${tried.status}` : undefined)
   }
 
   /** Ends the request. A target that has neither answered nor failed by now counts as neither good nor bad. */

@@ -8,7 +8,7 @@ import { contain } from '../../src/gateway/record.ts'
 import type { Log } from '../../src/log/log.ts'
 import { openTelemetry } from '../../src/process/telemetry.ts'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
-import { startRawUpstream, whole } from '../support/raw-upstream.ts'
+import { head, startRawUpstream, whole } from '../support/raw-upstream.ts'
 import { until } from '../support/waiting.ts'
 
 const ask = { max_tokens: 20, messages: [{ role: 'user', content: 'canary-question' }] }
@@ -177,6 +177,21 @@ test('running streams, their holds, and cooling accounts are reported while they
   assert.equal(after.get('triwire_upstream_cooling{upstream="sim",cause="status_401"}'), 1)
   assert.equal(after.get('triwire_model_upstreams_available{model="native-chat"}'), 0)
   assert.equal(after.get('triwire_refusals_total{code="no_upstream_account",reason="status_401"}'), 1)
+})
+
+test('an attempt that was refused while its client left counts by its status, not as ok', async () => {
+  const upstream = await startRawUpstream()
+  upstream.play((socket) => void socket.write(head(429, { 'content-length': '100' })))
+  const gateway = await startTestGateway({ models: allWires, upstreamUrl: upstream.url })
+  const url = `${gateway.url}/v1/chat/completions`
+  const asked = request(url, { method: 'POST', headers: { authorization: `Bearer ${gateway.key}` }, agent: false })
+  asked.on('error', () => {})
+  asked.end(JSON.stringify({ ...ask, model: 'native-chat' }))
+  await upstream.untilHeard()
+  asked.destroy()
+  await until(() => gateway.begun() > 0 && gateway.unended() === 0, 'the request is over')
+  const attempts = [...(await scrape(gateway))].filter(([name]) => name.startsWith('triwire_upstream_attempts_total'))
+  assert.deepEqual(attempts, [['triwire_upstream_attempts_total{upstream="sim",result="status_429"}', 1]])
 })
 
 test('F-P7 a bug in counting is logged, and all listeners still get the record', async () => {
