@@ -125,9 +125,11 @@ export class RemoteAdmission {
       lookBudget: ({ scope, spend, budget }) => {
         const nowMs = limits.nowMs()
         const known = this.#standings.get(scope)
-        // The store has reported no figures of this key or person yet, so the spending in the key's row applies.
-        if (!known) return budget.nanos - spentAt(spend, nowMs)
-        return nowMs < (known.renewsMs ?? neverMs) ? known.balanceNanos : budget.nanos
+        // The store has reported no figures of this budget yet, so the spending in the key's row applies.
+        if (known?.budgetNanos === undefined || nowMs >= (known.renewsMs ?? neverMs))
+          return budget.nanos - spentAt(spend, nowMs)
+        // The budget may have been changed since the store reported what is left of it.
+        return budget.nanos - (known.budgetNanos - known.balanceNanos)
       },
     }
   }
@@ -178,7 +180,7 @@ export class RemoteAdmission {
       ...(key && { key }),
       ...(person && { person }),
     }
-    const question = { accountId, own, bounds, person: personBounds, holdNanos }
+    const question = { accountId, own, bounds, person: personBounds, holdNanos, scopes: [key, person] as const }
     const order: DeskOrder = { say: 'ask', ask: { id, accountId, requestsPerMinute, holdNanos, place, ...narrow } }
     return new Promise<HoldAnswer>((resolve, reject) => {
       this.#waiting.set(id, {
@@ -191,15 +193,14 @@ export class RemoteAdmission {
   }
 
   #read(limits: AdmissionLimits, question: HoldQuestion, answer: DeskAnswer): HoldAnswer {
-    const { accountId, own, bounds, person, holdNanos } = question
+    const { accountId, own, bounds, person, holdNanos, scopes } = question
     const { verdict, place } = answer
     const { balanceNanos, freeNanos, window, budget, key, person: theirs } = answer.figures as DeskFigures
     this.#remember(accountId, {
       ...{ balanceNanos, freeNanos, spareNanos: budget?.freeNanos },
       window: openedAt(window, limits),
     })
-    if (bounds && key) this.#rememberScope(limits, bounds.scope, key)
-    if (person && theirs) this.#rememberScope(limits, person.scope, theirs)
+    for (const [at, figures] of [key, theirs].entries()) if (figures) this.#rememberScope(limits, scopes[at]!, figures)
     switch (verdict) {
       case 'admitted':
         return {
@@ -230,9 +231,9 @@ export class RemoteAdmission {
     }
   }
 
-  #rememberScope(limits: AdmissionLimits, scope: string, { budget, window }: KeyFigures): void {
+  #rememberScope(limits: AdmissionLimits, { id, budgetNanos }: KeyScope, { budget, window }: KeyFigures): void {
     const { leftNanos: balanceNanos = 0n, freeNanos = 1n, renewsMs } = budget ?? {}
-    this.#remember(scope, { balanceNanos, freeNanos, renewsMs, window: window && openedAt(window, limits) })
+    this.#remember(id, { balanceNanos, freeNanos, renewsMs, budgetNanos, window: window && openedAt(window, limits) })
   }
 
   #holdUntilReleased(
@@ -331,6 +332,7 @@ function claimOf(accountId: string, keyId: string | undefined, personId: string 
  * @property own the limits of the account
  * @property bounds the limits of the key
  * @property person the limits of the key's person
+ * @property scopes the limits of the key and of the person, as they were sent
  */
 type HoldQuestion = {
   accountId: string
@@ -338,6 +340,7 @@ type HoldQuestion = {
   bounds: LiveBounds | undefined
   person: LiveBounds | undefined
   holdNanos: bigint
+  scopes: readonly [key: KeyScope | undefined, person: KeyScope | undefined]
 }
 
 /** Returns the limit of an account's window: its own limit, or that of the configuration. */
@@ -378,6 +381,8 @@ type Remembered = {
   window: { taken: number; endsMs: number } | undefined
   /** When the budget renews, in Unix milliseconds. Undefined if it never renews. */
   renewsMs?: number | undefined
+  /** The budget of a key or a person of which `balanceNanos` is left. Undefined if there was no budget. */
+  budgetNanos?: bigint | undefined
 }
 
 function openedAt({ taken, endsInMs }: WindowCount, limits: AdmissionLimits): Remembered['window'] {

@@ -312,6 +312,23 @@ test('R15 X7: what the store reports of a key includes its budget, what is left 
   assert.deepEqual(await third, { ok: false, why: 'key_rate', retryAfterSeconds: 60 })
 })
 
+test('R15 X7: the rest of a budget that was set or changed after the last answer follows from the new budget', async () => {
+  const { open, answer } = await startKnown()
+  const limited = narrow({ budget: undefined })
+  const budget = { nanos: 50n, per: 'day' as const }
+  const first = (await letIn(open.enter(limited))).admit(1n)
+  await answer('admitted', { key: { window: ofKey.window, budget: undefined } })
+  await first
+  assert.equal(open.lookBudget({ ...limited.bounds, budget }), 50n)
+  const asker = narrow({ budget })
+  const second = (await letIn(open.enter(asker))).admit(1n)
+  await answer('admitted', { key: ofKey })
+  await second
+  assert.equal(open.lookBudget({ ...asker.bounds, budget }), 9n)
+  assert.equal(open.lookBudget({ ...asker.bounds, budget: { nanos: 80n, per: 'day' } }), 39n)
+  assert.equal(open.lookBudget({ ...asker.bounds, budget: { nanos: 40n, per: 'day' } }), -1n)
+})
+
 test('R15 C5 X7: an amount owed from a budget is deducted from that budget, and reported to a new desk', async () => {
   const { admission, told } = start()
   admission.balances.owe('acct_1', 4n, 'key_9')
