@@ -1,5 +1,5 @@
 import { asObject } from '../../bytes/json.ts'
-import { keyMistake } from '../../config/values.ts'
+import { headerMistake, keyMistake } from '../../config/values.ts'
 import { calendarsOf } from '../catalog/presets-file.ts'
 import { costOf, hasCallPrices, type ImportFigures, type ImportPrices } from './litellm-figures.ts'
 import type { DeploymentWay } from './litellm-places.ts'
@@ -181,11 +181,17 @@ function headersOf(made: LitellmMaking, { path, params }: Deployment): SourceFie
   const headers: SourceFields = {}
   const organization = textOf(params['organization'])
   if (organization !== undefined) headers['openai-organization'] = organization
-  for (const key of ['extra_headers', 'headers'])
+  for (const key of ['extra_headers', 'headers']) {
+    const mistakes: string[] = []
     for (const [name, value] of Object.entries(asObject(params[key]) ?? {})) {
-      headers[name] = textOf(value)
+      const text = textOf(value)
+      const mistake = text === undefined ? 'holds no text' : headerMistake(name, text)
+      if (mistake === undefined) headers[name] = text
+      else mistakes.push(`${name} ${mistake}`)
       made.note(`${path}.litellm_params.${key}`, 'carried', 'headers of a route')
     }
+    if (mistakes.length > 0) made.overrule(`${path}.litellm_params.${key}`, mistakes.join('; '))
+  }
   return Object.keys(headers).length > 0 ? headers : undefined
 }
 

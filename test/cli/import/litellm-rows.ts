@@ -354,6 +354,19 @@ export const rows: LitellmRow[] = [
     },
   },
   {
+    isEdge: true,
+    name: 'headers of which the gateway writes one itself',
+    file: list(
+      entry('m', `model: openai/m, api_key: k, extra_headers: { Authorization: "Bearer k", x-a: b }, ${priced}`),
+    ),
+    models: ['m'],
+    left: ['model_list[0].litellm_params.extra_headers'],
+    check: (config) => {
+      const [first] = modelOf(config, 'm')['upstream'] as [Entry]
+      assert.deepEqual(first['headers'], { 'x-a': 'b' })
+    },
+  },
+  {
     name: 'a proxy of a team, with a database, Redis, alerts and logs',
     file: `${list(
       entry(
