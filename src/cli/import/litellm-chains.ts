@@ -17,6 +17,8 @@ type Fallback = { targets: readonly string[]; when: readonly string[] }
 /** The causes for which LiteLLM's `fallbacks` ask the next model. */
 const usual: readonly string[] = ['capacity', 'unavailable']
 
+const chainMax = 4
+
 /** Makes chains of fallbacks. A chain gets the name that clients use, and its first model is renamed to `NAME-only`. */
 export function withChains(made: LitellmMaking, groups: readonly ImportGroup[]): SourceFields[] {
   const names = new Set(groups.flatMap(({ id, name }) => [id, name]))
@@ -38,8 +40,10 @@ export function withChains(made: LitellmMaking, groups: readonly ImportGroup[]):
     for (const [at, { entry }] of own.entries())
       models.push({ id: ids[at], ...(!isChain && also.length > 0 && { also }), ...entry })
     if (!isChain) continue
-    const chain = [...new Set([...ids, ...targets.flatMap((target) => plain.get(target) ?? [])])].slice(0, 4)
-    for (const id of [name, ...also]) chains.push({ id, chain, when: causes })
+    const chain = [...new Set([...ids, ...targets.flatMap((target) => plain.get(target) ?? [])])]
+    const [whole, rest] = [chain.slice(0, chainMax), chain.slice(chainMax)]
+    if (rest.length > 0) made.notes.add(`${name}: a chain has at most four models, so ${rest.join(', ')} is left out.`)
+    for (const id of [name, ...also]) chains.push({ id, chain: whole, when: causes })
   }
   return [...models, ...chains]
 }
@@ -62,7 +66,7 @@ function findFallbacks(made: LitellmMaking, names: ReadonlySet<string>): Map<str
         'left',
         `${known.length > 0 ? 'in part: ' : ''}${wanted.filter((one) => !known.includes(one)).join(', ')} was left out, or is not in model_list`,
       )
-    else if (chain.length > 3) made.note(path, 'left', 'in part: a chain has at most four models')
+    else if (chain.length >= chainMax) made.note(path, 'left', 'in part: a chain has at most four models')
     else made.note(path, 'carried', 'a chain')
   }
   const kinds = { fallbacks: usual, context_window_fallbacks: ['over_long'] }

@@ -92,6 +92,23 @@ test('issue 50 import litellm lists fallbacks to a model that was left out, and 
   ])
 })
 
+test('issue 50 import litellm names the models for which a chain has no place', () => {
+  const models = ['a', 'b', 'c', 'd'].map((name) => deployment(name, {}))
+  const other = deployment('a', { model: 'openrouter/x', input_cost_per_token: 1e-6, output_cost_per_token: 1e-6 })
+  const { config, notes } = convertLitellm(
+    {
+      model_list: [...models, { ...other, model_info: { max_output_tokens: 9 } }],
+      router_settings: { fallbacks: [{ a: ['b', 'c', 'd'] }] },
+    },
+    { today },
+  )
+  const chains = (config as { catalog: { models: Entry[] } }).catalog.models.flatMap(({ chain }) =>
+    chain ? [chain] : [],
+  )
+  assert.deepEqual(chains, [['a-only', 'a-chat', 'b', 'c']])
+  assert.ok(notes.includes('a: a chain has at most four models, so d is left out.'), notes.join())
+})
+
 test('issue 50 import litellm takes the most output tokens from the deployments for which they are known', () => {
   const odd = (most?: number) => ({
     ...deployment('m', { model: 'openai/odd', input_cost_per_token: 1e-6, output_cost_per_token: 1e-6 }),
