@@ -5,7 +5,7 @@ import { type ImportGroup, withChains } from './litellm-chains.ts'
 import { chatModes, litellmFates, litellmPatterns, litellmSections, otherModels } from './litellm-fates.ts'
 import { dearestOf, figuresOf } from './litellm-figures.ts'
 import { type DeploymentTexts, presetOfProvider, splitLitellmModel, waysOfDeployment } from './litellm-places.ts'
-import { entryOf, sameAs } from './litellm-routes.ts'
+import { entryOf, prioritiesOf, sameAs } from './litellm-routes.ts'
 import { makeSections } from './litellm-sections.ts'
 import {
   type Deployment,
@@ -171,9 +171,11 @@ function named(
 
 /**
  * Makes the models for one name. If all deployments share a wire, this is one model. Otherwise each wire has a model of
- * its own.
+ * its own, and the model of the first deployment by `order` comes first.
  */
-function groupsOf(made: LitellmMaking, name: string, deployments: readonly Deployment[]): ImportGroup[] {
+function groupsOf(made: LitellmMaking, name: string, written: readonly Deployment[]): ImportGroup[] {
+  const priorities = new Map(prioritiesOf(written).map((priority, at) => [written[at]!, priority] as const))
+  const deployments = written.toSorted((a, b) => priorities.get(a)! - priorities.get(b)!)
   const wires = deployments[0]!.ways.map(({ wire }) => wire)
   const shared = wires.find((wire) => deployments.every(({ ways }) => ways.some((way) => way.wire === wire)))
   const byWire = Map.groupBy(deployments, ({ ways }) => shared ?? ways[0]!.wire)

@@ -4,7 +4,6 @@ import { calendarsOf } from '../catalog/presets-file.ts'
 import { costOf, hasCallPrices, type ImportFigures, type ImportPrices } from './litellm-figures.ts'
 import type { DeploymentWay } from './litellm-places.ts'
 import {
-  countOf,
   type Deployment,
   firstFree,
   type LitellmMaking,
@@ -96,6 +95,7 @@ function routesOf(made: LitellmMaking, priced: readonly DeploymentFigures[]): Im
     made,
     priced.map(({ deployment }) => deployment),
   )
+  const priorities = prioritiesOf(priced.map(({ deployment }) => deployment))
   const places = new Map<
     string,
     Omit<ImportRoute, 'name' | 'model'> & { first: DeploymentFigures; accounts: SourceFields[]; members: number[] }
@@ -111,7 +111,8 @@ function routesOf(made: LitellmMaking, priced: readonly DeploymentFigures[]): Im
       else
         made.note(`${path}.litellm_params.${key}`, 'left', 'put it into a profile of AWS, and name that: `aws.profile`')
     const headers = headersOf(made, deployment)
-    const priority = (countOf(params['order']) ?? 0) || 1
+    made.note(`${path}.model_info.order`, 'carried', 'priority of a route')
+    const priority = priorities[at]!
     const weight = weights[at]!
     const profile = profileOf(made, deployment, way)
     const place = JSON.stringify([way.upstream, way.model, headers, priority, profile])
@@ -133,13 +134,13 @@ function routesOf(made: LitellmMaking, priced: readonly DeploymentFigures[]): Im
           const path = `${priced[at]!.deployment.path}.litellm_params.${key}`
           if (made.report.get(path)?.fate === 'carried') made.overrule(path, evenly)
         }
-  const least = places.size > 1 ? [...places.values()].map(({ weight }) => weight).reduce(commonDivisor) : 0
+  const unit = places.size > 1 ? unitOf([...places.values()].map(({ weight }) => weight)) : 0
   const used = new Set<string>()
   return [...places.values()].map(({ first, accounts, weight, priority, headers, profile }) => ({
     name: upstreamOf(made, first, accounts, used),
     model: first.way.model,
     profile,
-    weight: places.size > 1 ? Math.min(1_000_000, weight / least) : 1,
+    weight: places.size > 1 ? Math.min(1_000_000, Number((weight / unit).toPrecision(6))) : 1,
     priority,
     headers,
   }))
@@ -150,11 +151,27 @@ const rateKeys = ['rpm', 'tpm'] as const
 const evenly =
   'the keys of one upstream get equal shares of its requests: for other shares, make an upstream for each key, with a `weight`'
 
-/** Returns the weights of routes. LiteLLM's strategy simple-shuffle uses `weight`, or else `rpm`, or else `tpm`. */
+/**
+ * Returns the priority of each deployment. LiteLLM first uses the deployments with the lowest `order`. Deployments
+ * without an order come last (litellm 1.110, `_get_order_filtered_deployments`).
+ */
+export function prioritiesOf(deployments: readonly Deployment[]): number[] {
+  const orders = deployments.map(({ params, info }) => {
+    const order = wordOf(params['order'] ?? info['order'])
+    return order === '' || !Number.isSafeInteger(Number(order)) ? Number.POSITIVE_INFINITY : Number(order)
+  })
+  const ranks = [...new Set(orders)].sort((a, b) => (a < b ? -1 : 1))
+  return orders.map((order) => ranks.indexOf(order) + 1)
+}
+
+/**
+ * Returns the weights of routes. LiteLLM's strategy simple-shuffle uses `weight`, or else `rpm`, or else `tpm`. A
+ * weight may have a fraction.
+ */
 function weightsOf(made: LitellmMaking, deployments: readonly Deployment[]): number[] {
   if (deployments.length > 1)
     for (const key of ['weight', 'rpm', 'tpm']) {
-      const values = deployments.map(({ params }) => millionthsOf(params[key]))
+      const values = deployments.map(({ params }) => shareOf(params[key]))
       if (!values.every((value) => value !== undefined)) continue
       for (const { path } of deployments) {
         made.note(`${path}.litellm_params.${key}`, 'carried', 'weight of a route')
@@ -162,8 +179,11 @@ function weightsOf(made: LitellmMaking, deployments: readonly Deployment[]): num
       }
       return values
     }
+  const isWeighed = deployments.length > 1 && deployments.some(({ params }) => (params['weight'] ?? '') !== '')
   for (const { path } of deployments) {
-    made.note(`${path}.litellm_params.weight`, 'replaced', 'each deployment has the same weight, or is the only one')
+    if (isWeighed)
+      made.note(`${path}.litellm_params.weight`, 'left', 'not each deployment of the name has a weight above 0')
+    made.note(`${path}.litellm_params.weight`, 'replaced', 'the deployment is the only one of its name')
     // LiteLLM's default strategy uses these rates as weights, not as limits (docs.litellm.ai/docs/routing, Nov. 2026).
     const { routing_strategy: strategy = 'simple-shuffle' } = asObject(made.source['router_settings']) ?? {}
     if (deployments.length === 1 && strategy === 'simple-shuffle')
@@ -232,9 +252,15 @@ function upstreamOf(
   return name
 }
 
-/** Returns a number above 0, such as the weight 0.9, in millionths. Anything else gives undefined. */
-function millionthsOf(value: unknown): number | undefined {
-  return countOf(Math.round(Number(wordOf(value)) * 1_000_000))
+/** Returns a share of requests: a number above 0, or a text with such a number. Anything else gives undefined. */
+function shareOf(value: unknown): number | undefined {
+  const number = typeof value === 'string' ? Number(value) : value
+  return typeof number === 'number' && Number.isFinite(number) && number > 0 ? number : undefined
+}
+
+/** Returns the unit of written weights: their greatest common divisor, or the least weight if there are fractions. */
+function unitOf(weights: readonly number[]): number {
+  return weights.every(Number.isSafeInteger) ? weights.reduce(commonDivisor) : Math.min(...weights)
 }
 
 function commonDivisor(a: number, b: number): number {

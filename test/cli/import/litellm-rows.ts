@@ -50,7 +50,7 @@ export const rows: LitellmRow[] = [
   {
     name: 'two places with rpm, which become weights, and an order',
     file: list(
-      entry('m', `model: openai/a, api_base: "https://a.example/v1", api_key: k1, rpm: 60, ${priced}`),
+      entry('m', `model: openai/a, api_base: "https://a.example/v1", api_key: k1, rpm: 60, order: 1, ${priced}`),
       entry('m', `model: openai/b, api_base: "https://b.example/v1", api_key: k2, rpm: 20, order: 2, ${priced}`),
     ),
     models: ['m'],
@@ -72,6 +72,47 @@ export const rows: LitellmRow[] = [
         { name: 'openai', upstream_model: 'a', weight: 9 },
         { name: 'openai-2', upstream_model: 'b' },
       ]),
+  },
+  {
+    name: 'a place without an order, which comes after those with one',
+    file: list(
+      entry('m', `model: openai/a, api_base: "https://a.example/v1", api_key: k1, ${priced}`),
+      entry('m', `model: openai/b, api_base: "https://b.example/v1", api_key: k2, order: 5, ${priced}`),
+      entry(
+        'm',
+        `model: openai/c, api_base: "https://c.example/v1", api_key: k3, ${priced}`,
+        'model_info: { order: 0 }',
+      ),
+    ),
+    models: ['m'],
+    check: (config) =>
+      assert.deepEqual(modelOf(config, 'm')['upstream'], [
+        { name: 'openai', upstream_model: 'c' },
+        { name: 'openai-2', upstream_model: 'b', priority: 2 },
+        { name: 'openai-3', upstream_model: 'a', priority: 3 },
+      ]),
+  },
+  {
+    name: 'two wires in the order of their deployments',
+    file: list(
+      entry('m', `model: openrouter/x, api_key: k1, order: 2, ${priced}`),
+      entry('m', `model: anthropic/x, api_key: k2, order: 1, ${priced}`),
+    ),
+    models: ['m-only', 'm-chat', 'm'],
+    check: (config) => {
+      assert.deepEqual(modelOf(config, 'm')['chain'], ['m-only', 'm-chat'])
+      assert.equal(modelOf(config, 'm-only')['wire'], 'messages')
+    },
+  },
+  {
+    isEdge: true,
+    name: 'a weight beside a deployment without one',
+    file: list(
+      entry('m', `model: openai/a, api_base: "https://a.example/v1", api_key: k1, weight: 3, ${priced}`),
+      entry('m', `model: openai/b, api_base: "https://b.example/v1", api_key: k2, ${priced}`),
+    ),
+    models: ['m'],
+    left: ['model_list[0].litellm_params.weight'],
   },
   {
     name: 'prices by the token, exact, with steps and caches',

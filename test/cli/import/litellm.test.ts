@@ -156,6 +156,8 @@ test('issue 50 import litellm accepts any shape: each setting is in the report o
       api_version: fc.constantFrom('2025-01-01', 'v1'),
       rpm: fc.constantFrom(0, 10, '30', null),
       order: fc.constantFrom(0, 1, 2),
+      weight: fc.constantFrom(0, 0.5, 3, '2', null),
+      extra_headers: fc.constantFrom({ a: 'b' }, { Authorization: 'x' }, { 'a b': 'c' }, { a: null }, 'x'),
       max_tokens: fc.constantFrom(0, 100, '5', null),
       input_cost_per_token: fc.constantFrom(0, 1e-6, '3e-7', -1, null, 'x'),
       output_cost_per_token: fc.constantFrom(0, 1e-6, '3e-7', null),
