@@ -172,7 +172,8 @@ export function planOneApiKeys(
   const groupOf = new Map(users.map(({ id, group }) => [id, textOf(group) || 'default']))
   const factors = parseObject(textOf(optionOf(options, 'GroupRatio'))) ?? {}
   for (const user of users) {
-    if (user['deleted_at']) continue
+    // new-api sets `deleted_at` of a deleted user, and one-api the status 3.
+    if (user['deleted_at'] || Number(user['status']) === 3) continue
     const name = textOf(user['username']) || `user ${user['id']}`
     const creditNanos = nanosOf(user['quota'])
     const isOn = Number(user['status'] ?? 1) === 1
@@ -202,16 +203,11 @@ export function planOneApiKeys(
       const isUnlimited = isTrue(token['unlimited_quota'])
       const left = nanosOf(token['remain_quota'])
       const budget: Budget | undefined = isUnlimited ? undefined : { nanos: left > 0n ? left : 1n, per: undefined }
-      const own =
-        dialect === 'one-api'
-          ? wordsOf(token['models'])
-          : isTrue(token['model_limits_enabled'])
-            ? wordsOf(token['model_limits'])
-            : []
+      const own = ownModelsOf(token, dialect)
       const named = textOf(token['group'])
       // In new-api, a token of the group `auto` may use all groups of its user. Here it gets only the user's own group.
       const group = groups(named && named !== 'auto' ? named : groupOf.get(token['user_id'])!)
-      const models = own.length > 0 ? own.filter((model) => group?.includes(model) ?? true) : group
+      const models = own?.filter((model) => group?.includes(model) ?? true) ?? group
       if (models && models.length > modelsMax)
         notes.add(`${setting}: a key names ${modelsMax} models, so the last ones are left out: use patterns`)
       if (textOf(token['subnet'] ?? token['allow_ips']).trim() !== '')
@@ -254,6 +250,16 @@ export function planOneApiKeys(
       )
   if (foreign.accounts.length > 0) notes.add(noteOfRates(foreign.accounts.map(({ name }) => name)))
   return { foreign, labels: {}, settings, notes: [...notes] }
+}
+
+/**
+ * Returns the models of a token. Undefined: the token may use all models of its group. In new-api, a limit to no models
+ * refuses all models.
+ */
+function ownModelsOf(token: OneApiRow, dialect: OneApiDialect): string[] | undefined {
+  if (dialect === 'new-api') return isTrue(token['model_limits_enabled']) ? wordsOf(token['model_limits']) : undefined
+  const models = wordsOf(token['models'])
+  return models.length > 0 ? models : undefined
 }
 
 /** Returns the models of a group. Undefined: the group may use all. An empty list: the group has no channel. */

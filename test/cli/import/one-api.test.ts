@@ -332,6 +332,7 @@ test('issue 50 the tokens of a deleted user are left out, and users without a to
   const { foreign, settings } = oneToken({}, { user: { deleted_at: '2026-01-01 00:00:00' } })
   assert.deepEqual([foreign.keys, foreign.accounts], [[], []])
   assert.match(settings[0]!.why, /its user is not there, or was deleted/)
+  assert.deepEqual(oneToken({}, { user: { status: 3 }, dialect: 'one-api' }).foreign.accounts, [])
   const more = [
     { id: 2, username: 'v', quota: 250_000 },
     { id: 3, username: 'w', quota: 0 },
@@ -350,5 +351,7 @@ test('issue 50 a token of a group without a channel may use no model, and one of
   assert.deepEqual(modelsOf({ group: 'vip' }), ['c'])
   assert.deepEqual(modelsOf({ group: 'auto' }, { group: 'vip' }), ['c'])
   assert.deepEqual(modelsOf({ group: 'gone' }), ['none'])
+  assert.deepEqual(modelsOf({ model_limits_enabled: 1, model_limits: '' }), ['none'])
+  assert.deepEqual(modelsOf({ model_limits_enabled: 0, model_limits: 'a' }), ['a', 'b'])
   assert.deepEqual(modelsOf({}, { group: 'gone' }), ['none'])
 })
