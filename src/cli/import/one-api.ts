@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { type ImportedSetting, listText } from './import-report.ts'
 import { type PricingOptions, pricingOf } from './litellm.ts'
 import { convertLitellm } from './litellm-config.ts'
-import { modelListOf, type OneApiDialect, planOneApiKeys } from './one-api-config.ts'
+import { type ImportedChannel, modelListOf, type OneApiDialect, planOneApiKeys } from './one-api-config.ts'
 import { readOneApi } from './one-api-tables.ts'
 import { endOf, refuseToReplace, type WriteOptions, writeImport } from './write-import.ts'
 
@@ -46,15 +46,27 @@ const unpriced =
 const lookedUpNote =
   'the options lack its ModelRatio or CompletionRatio, so its price is that of a preset or of --prices.'
 
-/** Reports only the models of channels. Other settings are of our temporary `model_list`, which no operator wrote. */
+/**
+ * Reports the models of channels, and once the weight of each channel whose weight was left out. Other settings are of
+ * our temporary `model_list`, which no operator wrote.
+ */
 function channelsOf(
   settings: readonly ImportedSetting[],
-  channelOf: readonly string[],
+  channelOf: readonly ImportedChannel[],
   entries: readonly object[],
 ): ImportedSetting[] {
-  return settings.flatMap(({ setting, fate, why }) => {
-    const at = Number(/^model_list\[(\d+)\]\.model_name$/.exec(setting)?.[1] ?? -1)
-    const entry = entries[at] as { model_name: string } | undefined
-    return entry ? [{ setting: `${channelOf[at]}, model ${entry.model_name}`, fate, why }] : []
-  })
+  const report = new Map<string, ImportedSetting>()
+  const leftModels = new Set(settings.flatMap(({ setting, fate }) => (fate === 'left' ? setting : [])))
+  for (const { setting: path, fate, why } of settings) {
+    const [, at, field] = /^model_list\[(\d+)\]\.(model_name|litellm_params\.weight)$/.exec(path) ?? []
+    if (at === undefined) continue
+    const { name, isWeighed } = channelOf[Number(at)]!
+    const isModel = field === 'model_name'
+    const isWeightLeft = isWeighed && fate === 'left' && !leftModels.has(`model_list[${at}].model_name`)
+    if (!isModel && !isWeightLeft) continue
+    const { model_name: model } = entries[Number(at)] as { model_name: string }
+    const setting = isModel ? `${name}, model ${model}` : `${name}, its weight`
+    report.set(isModel ? path : setting, { setting, fate, why })
+  }
+  return [...report.values()]
 }

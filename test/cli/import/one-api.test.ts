@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import { parse } from 'yaml'
-import { type OneApiDialect, planOneApiKeys } from '../../../src/cli/import/one-api-config.ts'
+import { modelListOf, type OneApiDialect, planOneApiKeys } from '../../../src/cli/import/one-api-config.ts'
 import { testFolder } from '../../support/folder.ts'
 import { startTestGateway, testModel } from '../../support/gateway.ts'
 import { until } from '../../support/waiting.ts'
@@ -273,6 +273,167 @@ test('issue 50 import one-api lists each model whose price is not of the tables,
     (await runWarm([...words, '--unpriced-free'], { cwd })).stdout,
     /half: no price is known; it costs nothing/,
   )
+})
+
+/** Imports these channels of new-api, all of which have the model `gpt-x`. */
+async function importChannels(...channels: Entry[]) {
+  const rows = channels.map((channel, at) => ({ id: at + 1, name: `c${at + 1}`, models: 'gpt-x', ...channel }))
+  const cwd = makeFile('new-api', { channels: rows, options })
+  const run = await runWarm(['import', 'new-api', 'one-api.db', '--output', 'o.yaml'], { cwd })
+  assert.equal(run.code, 0, run.stderr)
+  const { catalog, upstreams } = parse(readFileSync(join(cwd, 'o.yaml'), 'utf8'))
+  return { models: catalog.models as Entry[], upstreams, report: run.stdout }
+}
+
+test('issue 50 import new-api shares the weight of a channel among its keys, without keys that are switched off', async () => {
+  const info = Buffer.from(JSON.stringify({ is_multi_key: true, multi_key_status_list: { 1: 2 } }))
+  const { models, upstreams, report } = await importChannels(
+    { type: 1, key: 'k1\nk2\nk3\nk6', base_url: 'https://a.example', weight: 2, channel_info: info },
+    { type: 1, key: 'k4', base_url: 'https://b.example', weight: 1 },
+    { type: 1, key: 'k5', base_url: 'https://c.example' },
+  )
+  assert.deepEqual(
+    (models[0]!['upstream'] as Entry[]).map(({ name, weight = 1 }) => [upstreams[name as string].accounts, weight]),
+    [
+      [
+        [
+          { name: 'key-1', key: 'k1' },
+          { name: 'key-2', key: 'k3' },
+          { name: 'key-3', key: 'k6' },
+        ],
+        2,
+      ],
+      [[{ name: 'main', key: 'k4' }], 1],
+      [[{ name: 'main', key: 'k5' }], 1],
+    ],
+  )
+  assert.match(report, /channel c1 \(1\), 1 of its keys: they are switched off/)
+})
+
+test('issue 50 import new-api lists weights of channels that become accounts of one upstream', async () => {
+  const { report } = await importChannels({ type: 1, key: 'k1', weight: 5 }, { type: 1, key: 'k2' })
+  assert.match(report, /channel c1 \(1\), its weight: the keys of one upstream get equal shares/)
+  assert.doesNotMatch(report, /c2 \(2\), its weight/)
+})
+
+test('issue 50 import new-api makes a chain of channels with different wires by their priority', async () => {
+  const { models } = await importChannels(
+    { type: 14, key: 'k1' },
+    { type: 1, key: 'k2', base_url: 'https://b.example', priority: 5 },
+  )
+  assert.deepEqual(
+    models.map(({ id, wire, chain }) => [id, wire ?? chain]),
+    [
+      ['gpt-x-only', 'chat'],
+      ['gpt-x-messages', 'messages'],
+      ['gpt-x', ['gpt-x-only', 'gpt-x-messages']],
+    ],
+  )
+})
+
+/** Returns the parameters of each model of one channel, and what is reported about the channel. */
+function listOf(dialect: OneApiDialect, channel: Entry, ratios: Record<string, Entry> = {}) {
+  const values = Object.entries(ratios).map(([key, value]) => ({ key, value: JSON.stringify(value) }))
+  const channels = [{ id: 1, type: 1, key: 'k', name: 'c', models: 'a', ...channel }]
+  const { source, settings } = modelListOf({ channels, options: values, users: [], tokens: [] }, dialect)
+  const list = source.model_list as { litellm_params: Entry }[]
+  return {
+    params: list.map((one) => one.litellm_params),
+    left: settings.map(({ setting, why }) => `${setting}: ${why}`),
+  }
+}
+
+test('issue 50 import new-api follows a model_mapping to its end, and import one-api takes one step of it', () => {
+  const channel = { models: 'a,b,x,self', model_mapping: '{"a": "b", "b": "c", "c": "c", "x": "y", "y": "x"}' }
+  const modelsOf = (dialect: OneApiDialect) => listOf(dialect, channel).params.map(({ model }) => model)
+  assert.deepEqual(modelsOf('new-api'), ['openai/c', 'openai/c', 'openai/self'])
+  assert.deepEqual(listOf('new-api', channel).left, ['channel c (1), model x: its model_mapping goes in a circle'])
+  assert.deepEqual(modelsOf('one-api'), ['openai/b', 'openai/c', 'openai/y', 'openai/self'])
+})
+
+test('issue 50 import one-api takes the ratios of the mapped name, and import new-api those of the name of clients', () => {
+  const ratios = {
+    ModelRatio: { a: 1, real: 2, 'real(1)': 3 },
+    CompletionRatio: { a: 4, real: 5 },
+    CacheRatio: { a: 0.5 },
+    CreateCacheRatio: { a: 1.25 },
+  }
+  const pricesOf = (dialect: OneApiDialect, type: number, mapped: string) => {
+    const channel = { type, model_mapping: JSON.stringify({ a: mapped }) }
+    const [params] = listOf(dialect, channel, ratios).params
+    return Object.fromEntries(Object.entries(params!).filter(([name]) => name.includes('_cost')))
+  }
+  assert.deepEqual(pricesOf('one-api', 1, 'real'), { input_cost_per_token: 6e-6, output_cost_per_token: 3e-5 })
+  assert.deepEqual(pricesOf('one-api', 8, 'real'), { input_cost_per_token: 4e-6, output_cost_per_token: 2e-5 })
+  const own = {
+    ...{ input_cost_per_token: 2e-6, output_cost_per_token: 8e-6, cache_read_input_token_cost: 1e-6 },
+    cache_creation_input_token_cost: 2.5e-6,
+  }
+  assert.deepEqual(pricesOf('one-api', 1, 'unknown'), own)
+  assert.deepEqual(pricesOf('new-api', 1, 'real'), own)
+  assert.deepEqual(pricesOf('new-api', 14, 'real'), { ...own, cache_creation_input_token_cost_above_1hr: 4e-6 })
+})
+
+test('issue 50 import new-api and one-api find the addresses to which each of them sends requests', () => {
+  const at = (dialect: OneApiDialect, channel: Entry) => {
+    const { params, left } = listOf(dialect, channel)
+    return params[0]?.['api_base'] ?? left
+  }
+  const custom = { type: 8, base_url: 'https://a.example/api/{model}/chat/completions', models: 'm' }
+  assert.equal(at('new-api', custom), 'https://a.example/api/m')
+  assert.equal(at('one-api', { type: 8, base_url: 'https://a.example/' }), 'https://a.example/v1')
+  assert.equal(at('new-api', { type: 25, base_url: 'kimi-coding-plan' }), 'https://api.kimi.com/coding/v1')
+  for (const dialect of ['new-api', 'one-api'] as const) {
+    assert.equal(at(dialect, { type: 25 }), 'https://api.moonshot.cn/v1')
+    assert.equal(at(dialect, { type: 17, base_url: null }), 'https://dashscope.aliyuncs.com/compatible-mode/v1')
+  }
+  assert.equal(at('one-api', { type: 36, base_url: 'https://a.example' }), 'https://a.example/v1')
+  const cloudflare = 'https://gateway.ai.cloudflare.com/v1/account/gateway/openai'
+  for (const dialect of ['new-api', 'one-api'] as const) assert.equal(at(dialect, { base_url: cloudflare }), cloudflare)
+  for (const [type, url] of [
+    [8, 'https://a.example/v1/images/generations'],
+    [1, 'some-plan'],
+    [3, 'https://gateway.ai.cloudflare.com/v1/account/gateway/azure-openai/resource'],
+  ])
+    assert.deepEqual(at('new-api', { type, base_url: url }), [
+      'channel c (1): its address has no place here: add the model by hand',
+    ])
+})
+
+test('issue 50 import one-api and old channels of new-api name deployments of Azure without dots', () => {
+  const nameOf = (dialect: OneApiDialect, channel: Entry) =>
+    listOf(dialect, { type: 3, base_url: 'https://r.openai.azure.com', models: 'gpt-4.1', ...channel }).params[0]![
+      'model'
+    ]
+  assert.equal(nameOf('one-api', { created_time: 1_800_000_000 }), 'azure/gpt-41')
+  assert.equal(nameOf('new-api', { created_time: 1_746_835_199 }), 'azure/gpt-41')
+  assert.equal(nameOf('new-api', { created_time: 1_746_835_200 }), 'azure/gpt-4.1')
+  assert.equal(nameOf('one-api', { type: 1 }), 'openai/gpt-4.1')
+})
+
+test('issue 50 import new-api carries the organization and plain headers, and lists rules for headers and settings', () => {
+  const channel = {
+    open_ai_organization: 'org-1',
+    header_override:
+      '{"x-a": "b", "Authorization": "Bearer {api_key}", "*": "", "x-b": "{client_header:x-b}", "host": "h"}',
+    setting: '{"proxy": "socks5://u:p@127.0.0.1:1080", "force_format": false, "system_prompt": ""}',
+    settings: '{"allow_speed": true, "upstream_model_update_last_check_time": 5}',
+  }
+  const prices = { ModelPrice: { a: 0.1, other: 1 }, 'billing_setting.billing_mode': { a: 'ratio' } }
+  const { params, left } = listOf('new-api', channel, prices)
+  assert.deepEqual([params[0]!['organization'], params[0]!['extra_headers']], ['org-1', { 'x-a': 'b' }])
+  assert.deepEqual(
+    left.map((line) => line.replace(/^channel c \(1\)\./, '').split(': ')[0]),
+    [
+      'proxy',
+      'allow_speed',
+      ...['Authorization', '*', 'x-b', 'host'].map((name) => `header_override.${name}`),
+      'model a, its price per call',
+    ],
+  )
+  assert.doesNotMatch(left.join(), /u:p@/)
+  const { api_version: version } = listOf('one-api', { type: 3, other: '1', config: '{"api_version":"2"}' }).params[0]!
+  assert.equal(version, '2')
 })
 
 test('issue 50 a token without models of its own may use those of the group of its user', () => {
