@@ -6,20 +6,22 @@ export type Row = { cause: string; cure: string }
 export const errorRows: Readonly<Record<string, Partial<Record<ErrorCode, Row>>>> = {
   'The request': {
     invalid_body: {
-      cause: 'The body is not one JSON object, or a checked field has the wrong type. `param` names the field.',
-      cure: 'Correct the field. `triwire translate` shows the request that the model would get.',
+      cause:
+        'The body is not one JSON object, or a field has the wrong type, or the model or its wire does not support a field. `param` names the field. If the HTTP request itself is invalid or too slow, the status is 400, 408, 417 or 431.',
+      cure: 'Correct the field, leave it out, or request another model ([translation](translation/README.md)). `triwire translate` shows the request that the model would get.',
     },
     invalid_cache_key: {
       cause: '`prompt_cache_key` or `x-session-id` is longer than 256 characters.',
       cure: 'Send a shorter key, such as a digest.',
     },
     unsupported_parameter: {
-      cause: 'The model or its wire does not support the field.',
-      cure: 'Leave the field out, or request another model ([translation](translation/README.md)).',
+      cause:
+        'A request for `/v1/responses` refers to something stored: `previous_response_id`, `conversation`, `background: true`, or a reference in `input`.',
+      cure: 'Leave the field out, and send the whole conversation in `input`. triwire stores nothing between requests, for no model.',
     },
     invalid_request: {
       cause:
-        'The model refused the request, and the message is its own. Or `x-triwire-labels` has a label that is not declared.',
+        'The model refused the request, and the message is its own. Or `x-triwire-labels` has a label that is not declared, or that the key may not choose.',
       cure: 'Do what the message says. If the model refused with 404 or 422, the error has that status.',
     },
     request_too_large: {
@@ -27,7 +29,7 @@ export const errorRows: Readonly<Record<string, Partial<Record<ErrorCode, Row>>>
       cure: 'Send less, or ask the operator to raise the limit ([sizes](limits.md#sizes)).',
     },
     unknown_url: {
-      cause: 'This path is not served with this method.',
+      cause: 'This path is not served with this method. A WebSocket handshake at `/v1/responses` gets the status 426.',
       cure: 'Correct the base URL. `triwire setup CLIENT` prints the right one.',
     },
   },
