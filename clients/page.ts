@@ -82,8 +82,8 @@ ${failed.length === 0 ? '' : `## What failed\n\n${failuresIntro}\n\n${failed.fla
 }## What does not run offline
 
 - Claude Code's web search and web fetch, Codex's hosted web search, and Copilot's GitHub tools are services of the vendors.
-  \`triwire setup\` switches off the hosted search of Codex, because the gateway refuses it if the model uses another wire
-  (400, \`tools\`).
+  \`triwire setup\` switches off the hosted search of Codex if a model that Codex can choose uses another wire, because the
+  gateway refuses it there (400, \`tools\`).
 - The title that Claude Code requests from the small model needs a terminal, which the suite does not have.
 ${unproven(cells)}
 ## How to run it
