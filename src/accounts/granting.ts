@@ -56,7 +56,9 @@ export function createGranting({ books, directory, nowMs, calendar, log }: Grant
   }
 
   function post(account: Account): Promise<void> {
-    if (nowMs() - (triedMs.get(account.id) ?? Number.NEGATIVE_INFINITY) < againMs) return Promise.resolve()
+    const agoMs = nowMs() - (triedMs.get(account.id) ?? Number.NEGATIVE_INFINITY)
+    // If the clock was ahead at the last attempt and was set back, that attempt does not count.
+    if (agoMs >= 0 && agoMs < againMs) return Promise.resolve()
     const known = underWay.get(account.id)
     if (known) return known
     const posting = postOnce(account).finally(() => underWay.delete(account.id))

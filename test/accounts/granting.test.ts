@@ -25,3 +25,26 @@ test('Y20 Y15 each month has its grant, though the store still dates the first o
   await postAll()
   assert.deepEqual([posted, account.grantMonth], [['2026-12', '2027-01'], '2027-01'])
 })
+
+test('Y20 Y15 a grant that failed while the clock was ahead is tried again as soon as it is due', async () => {
+  let nowMs = Date.UTC(2027, 0, 1, 12)
+  let isRight = false
+  const account = { id: 'acct_1', name: 'one', state: 'active', grantMonth: '2026-12' } as Account
+  const logged: string[] = []
+  const { postAll } = createGranting({
+    books: async () => ({
+      async grant() {
+        if (!isRight) throw new Error('the clock is in doubt')
+        return true
+      },
+    }),
+    directory: { listKnown: () => [account] } as unknown as Directory,
+    ...{ nowMs: () => nowMs, calendar: createCalendar(utc), log: (_, event) => void logged.push(event) },
+  })
+  await postAll()
+  assert.deepEqual([logged, account.grantMonth], [['grant_failed'], '2026-12'])
+  isRight = true
+  nowMs = Date.UTC(2027, 0, 1)
+  await postAll()
+  assert.equal(account.grantMonth, '2027-01')
+})
