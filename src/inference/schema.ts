@@ -69,20 +69,28 @@ function isStrictHere(schema: Schema, root: Schema): boolean {
   return isAcceptedHere(schema)
 }
 
-/** Keywords that OpenAI refuses in a strict schema (see the source at `strictKeys`). */
-const refusedKeys = ['allOf', 'oneOf', 'not', 'if', 'dependentRequired', 'dependentSchemas']
+/** Keywords that OpenAI refuses in a strict schema, with errors such as "'allOf' is not permitted". */
+const refusedKeys = [
+  ...['allOf', 'oneOf', 'not', 'if', 'dependentRequired', 'dependentSchemas', 'patternProperties', 'propertyNames'],
+  ...['unevaluatedProperties', 'minProperties', 'maxProperties', 'unevaluatedItems', 'contains', 'uniqueItems'],
+]
+/** A schema without any of these keywords allows any value. */
+const limitingKeys = ['type', 'anyOf', '$ref', 'enum', 'const']
 
 /**
- * Whether OpenAI accepts a schema as strict. Its errors are "'additionalProperties' is required to be supplied and to
- * be false", "'allOf' is not permitted", and "'uri' is not a valid format" (cyanheads/git-mcp-server#47). It accepts
- * more keywords than `isFullyStrict`, for example `default`.
+ * Whether OpenAI accepts a schema as strict. It accepts more keywords than `isFullyStrict`, for example `default`. Its
+ * errors are:
+ * - "'additionalProperties' is required to be supplied and to be false"
+ * - "'uri' is not a valid format" (cyanheads/git-mcp-server#47)
+ * - "schema must have a 'type' key" (can1357/oh-my-pi#211)
  */
 export function isAcceptedStrict(raw: RawJson): boolean {
   const waiting: unknown[] = [JSON.parse(raw.source)]
   while (waiting.length > 0) {
     const schema = asObject(waiting.pop())
     if (schema === undefined) continue
-    if (refusedKeys.some((key) => schema[key] !== undefined) || !isAcceptedHere(schema)) return false
+    const has = (key: string) => schema[key] !== undefined
+    if (refusedKeys.some(has) || !limitingKeys.some(has) || !isAcceptedHere(schema)) return false
     for (const inner of innerSchemas(schema)) waiting.push(inner)
   }
   return true

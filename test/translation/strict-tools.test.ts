@@ -151,12 +151,17 @@ for (const to of ['chat', 'responses'] as const)
       return [(tool.function ?? tool).strict ?? false, encoded.losses.map(({ field, what }) => `${field} ${what}`)]
     }
     deepEqual(sent(closed({ a: text, b: text })), [true, []])
+    const anyOf = [{ $ref: '#/$defs/b' }, { enum: ['x'] }]
     deepEqual(sent(closed({ a: { ...text, format: 'date', minLength: 1, default: 'x' } })), [true, []])
+    deepEqual(sent({ ...closed({ a: { anyOf } }), $defs: { b: text } }), [true, []])
     const open = [closed({ a: text, b: text }, { required: ['a'] }), object({ a: text }), object({})]
     const refused = [
       closed({ a: { ...text, format: 'uri' } }),
       closed({ a: { allOf: [text] } }),
       closed({ a: { oneOf: [text, { type: 'null' }] } }),
+      closed({ a: { description: 'Anything.' } }),
+      closed({ a: { type: 'array' } }),
+      closed({ a: { type: 'array', items: text, uniqueItems: true } }),
     ]
     for (const schema of [...open, ...open.map((items) => closed({ inner: { type: 'array', items } })), ...refused]) {
       deepEqual(sent(schema), [false, ['tools.strict dropped']])
