@@ -721,7 +721,7 @@ const endings: [what: string, play: (rig: Rig) => void, told: [status: number | 
       rig.sent[0]!.listener.onHead(503, 'application/json', json)
       rig.client.leave()
     },
-    [[503]],
+    [[503, 'upstream_503']],
   ],
   [
     'a client that leaves, and an upstream that tells nothing until the window is over',
