@@ -121,16 +121,7 @@ type JsonLook = {
  * The scan notes whether one of these words is a whole string (key or value) of the body. Such a body must be searched
  * or parsed further. The scan compares a word only with strings of the same length, which is far cheaper than a search.
  */
-const notedWords = [
-  'developer',
-  'reasoning',
-  'signature',
-  'item_reference',
-  'id',
-  'cache_control',
-  '1h',
-  '12h',
-] as const
+const notedWords = ['developer', 'reasoning', 'thinking', 'item_reference', 'id', 'cache_control', '1h', '12h'] as const
 
 /** The scan notes whether a string of the body ends in one of these words. Such a body must be searched further. */
 const notedEndings = ['mcp', 'shell', 'computer'] as const

@@ -553,6 +553,38 @@ for (const [title, from, to, profile = sameWire, key] of markCases) {
   })
 }
 
+test('P1 unsigned thinking is found in any order of its members, beside any other block', () => {
+  const members = fc.shuffledSubarray(['type', 'thinking', 'signature'], { minLength: 3 })
+  const signatures = fc.constantFrom(undefined, null, '', 's', 'thinking')
+  const texts = fc.constantFrom('', 'a', '"thinking":"x","signature":"y"', 'thinking')
+  const gap = fc.constantFrom('', ' ', '\n  ')
+  const thought = fc.tuple(members, signatures, texts, gap).map(([order, signature, text, blank]) => {
+    const block: Record<string, unknown> = { type: 'thinking', thinking: text, signature }
+    const parts = order.flatMap((name) =>
+      block[name] === undefined ? [] : [`"${name}"${blank}:${blank}${JSON.stringify(block[name])}`],
+    )
+    return { text: `{${parts.join(`${blank},${blank}`)}}`, isKept: Boolean(signature) }
+  })
+  const other = fc
+    .constantFrom(
+      '{"type":"text","text":"thinking"}',
+      '{"signature":"s","type":"text","text":"a"}',
+      '{"type":"tool_use","id":"t","name":"f","input":{"thinking":"a","type":"thinking2","signature":"s"}}',
+      '{"type":"tool_use","id":"t","name":"f","input":{"thinking":{"signature":"s"}}}',
+    )
+    .map((text) => ({ text, isKept: true }))
+  fc.assert(
+    fc.property(fc.array(fc.oneof(thought, other), { minLength: 1, maxLength: 5 }), gap, (blocks, blank) => {
+      const kept = blocks.filter(({ isKept }) => isKept).map(({ text }) => JSON.parse(text))
+      const content = blocks.map(({ text }) => text).join(`${blank},${blank}`)
+      const { body } = adapt(asked(`${user},{"role":"assistant","content":[${content}]},${user}`), modelOf('messages'))
+      const { messages } = JSON.parse(body.toString())
+      assert.deepEqual(messages.length === 2 ? [] : messages[1].content, kept)
+    }),
+    { numRuns: runsUpTo(500) },
+  )
+})
+
 test('P1 T9 parts removed from a conversation are listed', () => {
   const thinking = asked(
     `${user},{"role":"assistant","content":[${unsigned},${call}]},${result}`,

@@ -129,23 +129,47 @@ function removeUnsignedThinking(body: ClientBody): Edit[] {
   return [...edits, ...removeElements(messages, (index) => emptied.has(index))]
 }
 
-const thoughtType = /"type"\s*:\s*"thinking"/g
-const thoughtHead = /(?:"type"\s*:\s*"thinking"|"signature"\s*:\s*"[^"\\]+")\s*,\s*"thinking"\s*:\s*(?=")/g
-const thoughtEnd = /"\s*,\s*(?:"signature"\s*:\s*"[^"]|"type"\s*:\s*"thinking")/y
+const thought = '"thinking"'
+/** From the word on: the type and the text of a block, or the text alone. */
+const thoughtHead = /"thinking"\s*(,\s*"thinking"\s*)?:\s*(?=")/y
+const thenSignature = /"\s*,\s*"signature"\s*:\s*"[^"]/y
+const thenType = /"\s*,\s*"type"\s*:\s*"thinking"/y
+const isKey = /"thinking"\s*:/y
 
 /**
  * A quick check: whether any thinking does not have its type, text and signature in the order of one of the vendor's
  * SDKs. These are the order of TypeScript and its reverse, which is that of Python.
  */
-function mayHoldUnsigned({ bytes }: ClientBody): boolean {
-  if (bytes.indexOf('"thinking"') < 0) return false
-  const text = bytes.toString('latin1')
-  let left = text.match(thoughtType)?.length ?? 0
-  for (const { index, 0: head } of text.matchAll(thoughtHead)) {
-    thoughtEnd.lastIndex = endOfString(text, index + head.length)
-    if (thoughtEnd.test(text)) left--
+function mayHoldUnsigned(body: ClientBody): boolean {
+  const messages = body.holdsString('thinking') && body.member('messages')
+  if (!messages) return false
+  const text = body.bytes.toString('latin1', messages.start, messages.end)
+  let from = 0
+  for (let at = text.indexOf(thought); at >= 0; at = text.indexOf(thought, from)) {
+    from = at + thought.length
+    const head = matchAt(thoughtHead, text, at)
+    if (head) {
+      from = endOfString(text, thoughtHead.lastIndex)
+      if (head[1] !== undefined && !matchAt(thenSignature, text, from)) return true
+      // In the reverse order, the type comes last. It is passed over, because it looks like the type of the next block.
+      const isReverse = head[1] === undefined && hasSignatureBefore(text, at) && matchAt(thenType, text, from)
+      if (isReverse) from = thenType.lastIndex
+    } else if (!matchAt(isKey, text, at)) return true
   }
-  return left !== 0
+  return false
+}
+
+function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
+  pattern.lastIndex = at
+  return pattern.exec(text)
+}
+
+/** Whether the member before this position is a signature that is not empty. Signatures have no escapes. */
+function hasSignatureBefore(text: string, at: number): boolean {
+  const end = text.lastIndexOf('"', at - 1)
+  const start = text.lastIndexOf('"', end - 1)
+  const isNext = text.slice(end + 1, at).trim() === ','
+  return isNext && start + 1 < end && /"signature"\s*:\s*$/.test(text.slice(Math.max(0, start - 32), start))
 }
 
 function isUnsigned(text: string): boolean {
