@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { tellShare } from '../../console/src/pure/format.ts'
 import { fits, tellPlottedMore } from '../../console/src/pure/request-filter.ts'
-import { cacheShareOf, idOf, labelOf, sumOf, sumOfCredits, valuesOf } from '../../console/src/pure/usage.ts'
+import { cacheShareOf, idOf, labelOf, shareOf, sumOf, sumOfCredits, valuesOf } from '../../console/src/pure/usage.ts'
 import { eventReader, questionBody, spread } from '../../console/src/pure/wires.ts'
 import type { RequestRow, Usage } from '../../console/src/shapes.ts'
 
@@ -35,6 +36,14 @@ test('figures are read exactly, and a gap stays a gap', () => {
   assert.deepEqual(valuesOf(series!, 'errors'), [])
   assert.equal(cacheShareOf(usage.total), 0.4)
   assert.equal(cacheShareOf({}), undefined)
+})
+
+test('a model that cost little has a share, not 0 %', () => {
+  const told = (part: bigint, all: bigint) => tellShare(shareOf(part, all)).replace(/\s/, ' ')
+  assert.deepEqual(
+    [told(0n, 9n), told(1n, 9n * 10n ** 18n), told(4n, 10_000n), told(439n, 10_000n), told(3n, 3n), told(1n, 0n)],
+    ['0 %', '<0.1 %', '<0.1 %', '4.4 %', '100 %', '0 %'],
+  )
 })
 
 test('a series has a name that people recognise', () => {

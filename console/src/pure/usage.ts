@@ -58,9 +58,9 @@ export function labelOf(series: Series): string {
   return parts.join(' · ') || 'all'
 }
 
-/** Computes the length of a bar as a share of the longest, from 0 to 1. */
+/** Computes which share of a sum, or of the longest bar, an amount is: from 0 to 1. */
 export function shareOf(part: bigint, most: bigint): number {
-  return most <= 0n ? 0 : Number((part * 1_000n) / most) / 1_000
+  return most <= 0n ? 0 : Number(part) / Number(most)
 }
 
 /** For each column of a table, where its words have what the gateway finds a row by. */
