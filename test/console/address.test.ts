@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
+import { withChosen } from '../../console/src/pure/options.ts'
 import {
   changeQuery,
   formatPlace,
@@ -111,4 +112,13 @@ test('a search that was typed stays as it is while the page lists it, with the b
   assert.equal(searchOf(' Acme '), 'Acme')
   const key = 'sk-tri-0123456789abcdef'
   assert.equal(searchText(key, searchOf(key)), 'sk-tri-01234567', 'the rest of a key does not stay')
+})
+
+test('a field shows the value of the address, also if no option has it', () => {
+  const people = [
+    ['', 'my own'],
+    ['per_1', 'Ann'],
+  ] as const
+  for (const value of ['', 'per_1']) assert.equal(withChosen<string>(people, value), people)
+  assert.deepEqual(withChosen<string>(people, 'per_51').at(-1), ['per_51', 'per_51'])
 })

@@ -110,8 +110,7 @@ function RequestList({ selected }: { selected: string | undefined }) {
   const { model, outcome, from, to, whose } = place.value.query
   const list = useList<OwnRequest>(listPath(whose, { model, outcome, from, to, limit: 50 }))
   useAgain(() => list.isLong || list.reload())
-  const known = me.value?.models ?? []
-  const models = model && !known.includes(model) ? [model, ...known] : known
+  const models = me.value?.models ?? []
   return (
     <>
       <div class="filters">
@@ -127,9 +126,7 @@ function RequestList({ selected }: { selected: string | undefined }) {
           label="Ended"
           hidesLabel
           value={outcome ?? ''}
-          options={
-            endings.some(([value]) => value === outcome) || !outcome ? endings : [...endings, [outcome, outcome]]
-          }
+          options={endings}
           onChange={(next) => setQuery({ outcome: next || undefined })}
         />
         {from && to && <Chip text="a time" drop={() => setQuery({ from: undefined, to: undefined })} />}

@@ -104,7 +104,6 @@ function ByModel({ people }: { people: readonly LedPerson[] }) {
     withQuery('/me/people/usage', { from, to, bucket: 'all', by: 'model', measures, top: figuresOf, person: whose }),
   )
   const named = people.map(({ id, name, email }) => [id, name ?? email ?? id] as const)
-  const isNamed = whose === undefined || named.some(([id]) => id === whose)
   return (
     <Panel
       title="By model"
@@ -113,7 +112,7 @@ function ByModel({ people }: { people: readonly LedPerson[] }) {
           label="Whose use by model"
           hidesLabel
           value={whose ?? ''}
-          options={[['', 'of all people'], ...named, ...(isNamed ? [] : [[whose, whose] as const])]}
+          options={[['', 'of all people'], ...named]}
           onChange={(next) => setQuery({ whose: next || undefined })}
         />
       }

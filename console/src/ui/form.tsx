@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useState } from 'preact/hooks'
 import { Refusal } from '../api/ask.ts'
+import { withChosen } from '../pure/options.ts'
 import { Words } from './words.tsx'
 
 type FieldProps = {
@@ -76,7 +77,7 @@ export function Select<T extends string>(props: {
         {label}
       </label>
       <select id={id} value={value} onChange={(event) => onChange(event.currentTarget.value as T)}>
-        {options.map(([option, text]) => (
+        {withChosen(options, value).map(([option, text]) => (
           <option key={option} value={option}>
             {text}
           </option>
