@@ -241,8 +241,8 @@ async function readConfig(command: Command): Promise<Config> {
 }
 
 /** Reads declared labels and plans. The configuration is read only if the command sets labels or a plan. */
-async function readDeclared(command: Command, { labels, may_choose, plan = 'none' }: Record<string, unknown>) {
-  const isNeeded = labels !== undefined || may_choose !== undefined || plan !== 'none'
+async function readDeclared(command: Command, { labels, may_choose, plan }: Record<string, unknown>) {
+  const isNeeded = [labels, may_choose, plan].some((one) => one !== undefined && one !== 'none')
   const config = isNeeded ? await readConfig(command) : undefined
   return {
     declaredLabels: (): DeclaredLabels => config?.labels ?? new Map(),

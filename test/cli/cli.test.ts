@@ -328,6 +328,19 @@ test('issue 46 law 9 a statement keeps seller and currency, so it is refused whi
   assert.deepEqual([currency, seller], ['EUR', 'Example Ltd.'])
 })
 
+test('X4 labels are removed while the configuration has a mistake, and added only without one', async () => {
+  const cwd = testFolder('cli')
+  const store = ['--store', 'a.db', '--json']
+  assert.equal((await runWarm(['account', 'create', 'one', ...store], { cwd })).code, 0)
+  const { id } = (await runWarm(['key', 'create', 'one', ...store], { cwd })).json
+  writeFileSync(join(cwd, 'triwire.yaml'), 'labels: { team: [a] }\nno_such_key: 1\n')
+  const set = (labels: string) =>
+    runWarm(['key', 'set', id!, '--labels', labels, '--may-choose', 'none', ...store], { cwd })
+  assert.match((await set('team=a')).stderr, /no_such_key is not a known key/)
+  const removed = await set('none')
+  assert.equal(removed.code, 0, removed.stderr)
+})
+
 test('X8 a line without a command starts the gateway, whatever its options; an unknown word is reported as a typing error', async (t) => {
   const flags = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0']
   const gateway = runTriwire(t, ['--store', createPath(t), ...flags], testFolder('no-command'))
