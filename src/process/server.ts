@@ -125,6 +125,8 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const reportBug = (bug: Error, id?: string) => log.event('error', 'bug', { ...(id && { id }), error: bug.stack })
   const [unasked, dates] = [createUnaskedLog(log.event, clockMs), new UpstreamDates(nowMs, log.event)]
   const watch = { ...timeOf(parts), reportBug, onUnasked: unasked.note, onDate: dates.note }
+  unasked.watch(config.upstreams.keys())
+  const prepare = ({ upstreams }: Config) => within(keyring.prepare(upstreams.values()), parts.keysMs ?? keysMaxMs)
   await prepare(config)
   const snapshots = createSnapshots(openSnapshot(config, memory, keyring, watch))
   const recents = parts.recents ?? createRecents()
@@ -190,10 +192,6 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     traffic.tick()
   }
 
-  function prepare({ upstreams }: Config): Promise<void> {
-    return within(keyring.prepare(upstreams.values()), parts.keysMs ?? keysMaxMs)
-  }
-
   function keep({ upstreams }: Config): void {
     keyring.keep(upstreams.values())
   }
@@ -203,6 +201,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   }
 
   function reload(next: Config): void {
+    unasked.watch(next.upstreams.keys())
     keyring.adopt(next.upstreams.values())
     snapshots.replace(openSnapshot(keepFixed(next, snapshots.current.config), memory, keyring, watch))
     snapshots.current.pool.adopt(next.catalog.entries)

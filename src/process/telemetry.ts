@@ -80,7 +80,8 @@ const everyMs = 60_000
 /**
  * Counts the cases in which an upstream sent bytes without a request (ruling Y14). A broken upstream may send such
  * bytes after each answer, so it gets at most one log line a minute. `before` in a line is the number of cases since
- * the last line.
+ * the last line. An upstream without cases counts 0 from its start. Without that, an alert on the growth of the count
+ * would miss the first case.
  * @param clockMs a monotonic clock
  */
 export function createUnaskedLog(log: Log['event'], clockMs: () => number) {
@@ -96,5 +97,9 @@ export function createUnaskedLog(log: Log['event'], clockMs: () => number) {
       lines.set(upstream, { loggedMs: nowMs, before: 0 })
     }
   }
-  return { note, families: [counter] }
+  /** Begins to count for these upstreams. */
+  const watch = (upstreams: Iterable<string>) => {
+    for (const upstream of upstreams) counter.add(0, upstream)
+  }
+  return { note, watch, families: [counter] }
 }

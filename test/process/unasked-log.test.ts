@@ -5,10 +5,11 @@ import { createUnaskedLog } from '../../src/process/telemetry.ts'
 test('Y14 each upstream has a log line a minute, which counts the events before it; the metric counts every one', () => {
   let nowMs = 0
   const lines: unknown[] = []
-  const { note, families } = createUnaskedLog(
+  const { note, watch, families } = createUnaskedLog(
     (...line) => lines.push([nowMs, ...line]),
     () => nowMs,
   )
+  watch(['a', 'quiet'])
   for (const [atMs, upstream] of [
     [0, 'a'],
     [1, 'b'],
@@ -34,8 +35,11 @@ test('Y14 each upstream has a log line a minute, which counts the events before 
     [
       [
         { values: ['a'], value: 7 },
+        { values: ['quiet'], value: 0 },
         { values: ['b'], value: 1 },
       ],
     ],
   )
+  watch(['a'])
+  assert.equal([...families[0]!.samples()][0]!.value, 7)
 })

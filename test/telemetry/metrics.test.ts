@@ -69,6 +69,17 @@ test('X9 the cost of answers, and how they ended, is on the admin listener', asy
   assert.doesNotMatch([...series.keys()].join(), /canary|tester|127\.0\.0\.1/)
 })
 
+test('Y14 each upstream has its count of surplus answers from the start and after a reload, so that an alert sees the first', async () => {
+  const gateway = await startTestGateway()
+  const counted = async (upstream: string) =>
+    (await scrape(gateway)).get(`triwire_upstream_unasked_total{upstream="${upstream}"}`)
+  assert.deepEqual([await counted('sim'), await counted('later')], [0, undefined])
+  const accounts = [{ name: 'a', key: 'upstream-key-1' }]
+  const base_url = gateway.simulator.url
+  gateway.reload({ upstreams: { sim: { base_url, accounts }, later: { base_url, accounts } } })
+  assert.deepEqual([await counted('sim'), await counted('later')], [0, 0])
+})
+
 test('U5 no series is named by a client, however many names it invents', async () => {
   const gateway = await startTestGateway()
   const before = (await scrape(gateway)).size
