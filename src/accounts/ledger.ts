@@ -114,6 +114,11 @@ export const blockTexts = {
 
 export type LedgerBlock = keyof typeof blockTexts
 
+/** Whether new inference of all accounts is refused, and not only that of accounts whose debits wait (ruling Y16). */
+export function blocksAll(block: LedgerBlock | undefined): boolean {
+  return block !== undefined && block !== 'stalled' && block !== 'owing'
+}
+
 export interface Ledger {
   /**
    * Resolves when the debit is durable and the account's live balance matches the ledger. Never posts twice. If the

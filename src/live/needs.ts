@@ -4,6 +4,7 @@ import type { AccountRow, KeyRow } from '../accounts/book-rows.ts'
 import type { Books } from '../accounts/books.ts'
 import { renewsAt, type Spend, spentAt } from '../accounts/budget.ts'
 import { type Calendar, createCalendar, quarterMs } from '../accounts/calendar.ts'
+import { blocksAll } from '../accounts/ledger.ts'
 import type { PersonRow } from '../accounts/persons.ts'
 import type { Series, UsageQuestion } from '../accounts/usage/question.ts'
 import type { NoticedNeed } from '../accounts/warnings.ts'
@@ -232,7 +233,7 @@ export class NeedWatch {
           : [],
       ),
       ledger: {
-        isWritable: gateway.ledger.whyBlocked() === undefined,
+        isWritable: !blocksAll(gateway.ledger.whyBlocked()),
         blockedAccounts: gateway.ledger.backlog().blockedAccounts,
       },
       clock: tellClock() ?? null,

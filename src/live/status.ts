@@ -1,4 +1,5 @@
 import { formatCredits } from '../accounts/credit.ts'
+import { blocksAll } from '../accounts/ledger.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { readRss } from '../host/collector.ts'
 import { version } from '../host/version.ts'
@@ -20,7 +21,7 @@ export function tellStatus(
     ready: isReady,
     streams: countStreams(gateway),
     ledger: {
-      writable: gateway.ledger.whyBlocked() === undefined,
+      writable: !blocksAll(gateway.ledger.whyBlocked()),
       queued: waiting,
       spooled,
       oldest_ms: Math.round(oldestMs),

@@ -151,7 +151,7 @@ export const families = {
   writable: gauge(
     'triwire_ledger_writable',
     [],
-    '1 while the ledger accepts debits. At 0, requests to models get 500.',
+    '1 while the ledger accepts debits. At 0, requests to models of all accounts, or of two or more accounts, get 500.',
   ),
   blocked: gauge(
     'triwire_ledger_blocked_accounts',

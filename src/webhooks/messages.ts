@@ -2,6 +2,7 @@ import type { Books } from '../accounts/books.ts'
 import { formatBudget } from '../accounts/budget.ts'
 import type { ClockBook, ClockNews } from '../accounts/clock.ts'
 import { formatCredits } from '../accounts/credit.ts'
+import { blocksAll } from '../accounts/ledger.ts'
 import type { StoredWarning, seenEvents, WebhookEvent } from '../accounts/warnings.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { randomText } from '../ids.ts'
@@ -108,7 +109,7 @@ export function watchIncidents({ snapshots, ledger, nowMs }: WatchedGateway, clo
 
   function tellBacklog(): object {
     const { waiting, spooled, oldestMs, blockedAccounts } = ledger.backlog()
-    const all = ledger.whyBlocked() !== undefined
+    const all = blocksAll(ledger.whyBlocked())
     return { queued: waiting, spooled, oldest_ms: Math.round(oldestMs), all, accounts: blockedAccounts }
   }
 }

@@ -50,6 +50,16 @@ test('X15 Y16 a ledger that takes no debits of some accounts is reported too, wi
   assert.deepEqual(look(), [])
 })
 
+test('X15 Y16 a ledger that takes no debits at all, but refuses only accounts whose debits wait, does not claim to refuse all', () => {
+  const { seen, backlog, look } = start()
+  seen.block = 'stalled'
+  backlog.blockedAccounts = 2
+  assert.deepEqual(
+    look().map(({ event, data }) => [event, data['all'], data['accounts']]),
+    [['ledger_unwritable', false, 2]],
+  )
+})
+
 test('Y15 X15 a wrong clock is reported once until it is right, and each of its problems separately', () => {
   const { clock, look } = start()
   const turn = (problem: ClockNews['problem']) =>
