@@ -217,6 +217,18 @@ test('F-P7 a bug in counting is logged, and all listeners still get the record',
   assert.deepEqual([bugs, heard], [['req_1'], ['req_1']])
 })
 
+test('without traces a collector changes no trace header: an upstream gets its client’s, if configured', async () => {
+  const file = 'telemetry: { propagate: true, otlp: { endpoint: "http://127.0.0.1:9" } }'
+  const config = loadText(file, 'triwire.yaml', {}, { OTEL_TRACES_EXPORTER: 'none' })
+  const telemetry = await openTelemetry(config, () => config, { event: () => {} } as unknown as Log)
+  const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+  const passed = [traceparent, undefined].map((header) =>
+    telemetry.tracing?.enter({ trace: telemetry.tracing.begin(header) } as never, {} as never),
+  )
+  await telemetry.close()
+  assert.deepEqual(passed, [traceparent, undefined])
+})
+
 test('C5 Y16 a ledger that takes no debits is reported: blocked accounts, waiting and spooled debits, and since when', async () => {
   const gateway = await startTestGateway({ config: { timeouts: { settle_deadline: '200ms' } } })
   const blocker = new DatabaseSync(gateway.storePath)

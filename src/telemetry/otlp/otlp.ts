@@ -35,7 +35,8 @@ type OtlpParts = {
 
 export type Otlp = {
   note(record: CallRecord): void
-  tracing: Tracing
+  /** Undefined if only metrics are sent. */
+  tracing: Tracing | undefined
   /** Metrics of exported and lost messages. */
   families: readonly Family[]
   /** Sends the waiting messages. Takes a limited time. */
@@ -77,7 +78,7 @@ export function startOtlp({ settings, version, others, config, log }: OtlpParts)
       if (metrics) figures.note(record)
       if (traces && isSampled(record)) queue.push(keep(record))
     },
-    tracing: { begin, enter },
+    tracing: traces && { begin, enter },
     families: [exported, dropped],
     async close() {
       for (const timer of timers) clearInterval(timer)
