@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { copyFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
@@ -13,6 +14,7 @@ import { startApi } from './api.ts'
 
 /* The admin listener over TLS (X9, operate §6). */
 
+const health = join(import.meta.dirname, '../../image/health.mjs')
 const authority = createAuthority()
 const [first, second] = [authority.issue('admin.example'), authority.issue('admin.example')]
 const folder = testFolder('admin-pair')
@@ -49,6 +51,21 @@ test('X9 over TLS the admin listener answers under loopback names and those of i
   assert.deepEqual([plain.answers, plain.isClosed], [[], true])
   const printed = await runWarm(['upstreams', '--config', gateway.configPath, '--admin-listen', `127.0.0.1:${port}`])
   assert.equal(printed.code, 0, printed.stderr)
+})
+
+test('X9 the check of the image’s health reaches the admin listener with and without TLS, and fails if nobody listens', async () => {
+  const check = (url: string, ...path: string[]) =>
+    new Promise<number | null>((resolve) => {
+      const env = { ...process.env, TRIWIRE_ADMIN_LISTEN: new URL(url).host }
+      spawn(process.execPath, [health, ...path], { env, stdio: 'ignore' }).on('close', resolve)
+    })
+  const { gateway: secured } = await startApi({ config: { admin: { tls } } })
+  const { gateway: plain } = await startApi()
+  for (const { adminUrl } of [secured, plain])
+    assert.deepEqual([await check(adminUrl), await check(adminUrl, 'readyz'), await check(adminUrl, 'no')], [0, 0, 1])
+  const { adminUrl } = secured
+  await secured.close()
+  assert.equal(await check(adminUrl), 1)
 })
 
 test('X9 U14 a reload replaces the certificate that clients see', async () => {
