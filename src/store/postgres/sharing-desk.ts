@@ -65,7 +65,11 @@ export class SharingDesk implements Desk {
       tell: (identity) => this.#admission.tell(identity),
       forgetIdle: () => this.#admission.forgetIdle(),
       onConfigDiffers: (others) =>
-        say('log', { level: 'error', event: 'config_differs', fields: { replicas: others } }),
+        say('log', {
+          level: others.length > 0 ? 'error' : 'info',
+          event: 'config_differs',
+          fields: { replicas: others },
+        }),
     })
     this.#board = new CooldownBoard(this.#aside, () => this.#presence.shown, {
       cooled: (cooldown) => say('cooled', cooldown),
