@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
-import { parse } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 import { families, processFamilies } from '../../src/telemetry/families.ts'
 import { startCollector } from '../support/collector.ts'
 import { testFolder } from '../support/folder.ts'
@@ -57,6 +57,19 @@ test('every metric of ours is in a panel, or in a rule', () => {
     Object.values(families).flatMap(({ name }) => (said.includes(name) ? [] : [name])),
     [],
   )
+})
+
+test('the job that the rules name is the one that the ServiceMonitor of the chart makes', () => {
+  const jobs = new Set(rules.flatMap(({ expr }) => [...expr.matchAll(/\bjob="([^"]+)"/g)].map(([, job]) => job!)))
+  const objects = parseAllDocuments(readFileSync(join(ops, 'manifests/postgres.yaml'), 'utf8')).map((one) => one.toJS())
+  const of = (kind: string) => objects.filter((one) => one.kind === kind)
+  const [monitor] = of('ServiceMonitor')
+  const label = monitor.spec.jobLabel as string
+  const watched = of('Service').filter(({ metadata }) =>
+    Object.entries(monitor.spec.selector.matchLabels).every(([name, value]) => metadata.labels[name] === value),
+  )
+  assert.ok(watched.length > 0)
+  assert.deepEqual(new Set(watched.map(({ metadata }) => metadata.labels[label])), jobs)
 })
 
 test('promtool accepts the rules and each panel, and the expected alerts fire', { skip: withoutPrometheus() }, () => {
