@@ -8,6 +8,7 @@ import { addressBeside, formatAddress, isLoopback } from '../config/values.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { RecordListener } from '../gateway/record.ts'
 import { listen } from '../host/listen.ts'
+import { within } from '../host/timers.ts'
 import type { Edge } from '../http/server.ts'
 import { Events } from '../live/events.ts'
 import { NeedWatch } from '../live/needs.ts'
@@ -27,6 +28,12 @@ import { createSignIn } from './sign-in.ts'
 import { createSignInPaths } from './sign-in-paths.ts'
 import type { Telemetry } from './telemetry.ts'
 import type { WorkerRole } from './worker-role.ts'
+
+/**
+ * The longest time, in ms, that the end of a server waits for questions of the admin side to the store. A store that
+ * does not answer must not delay the end.
+ */
+const booksMaxMs = 2_000
 
 type AdminSideParts = {
   gateway: Gateway
@@ -181,10 +188,7 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
         one?.server.close()
         one?.closeAll()
       }
-      await webhooks.close()
-      await needs.close()
-      await demo.close()
-      await adminApi.close()
+      await within(closeInOrder([webhooks, needs, demo, adminApi]), booksMaxMs)
     },
   }
 
@@ -210,4 +214,8 @@ export function watchGateway(gateway: () => Gateway): Events {
     listFailing: () => listFailing(gateway()),
     reportBug: (bug) => gateway().reportBug(bug),
   })
+}
+
+async function closeInOrder(parts: readonly { close(): Promise<void> }[]): Promise<void> {
+  for (const part of parts) await part.close()
 }
