@@ -53,7 +53,7 @@ type NeedParts = {
   gateway: Pick<Gateway, 'snapshots' | 'lastAnswers' | 'ledger' | 'nowMs' | 'clockMs'>
   books(): Promise<Books>
   listWebhooks(): readonly WebhookState[]
-  tellClock(): string | undefined
+  tellClock(): NeedFacts['clock']
   /** Whether a webhook of this server wants `needs_changed`. Then this server looks for needs without being asked. */
   isTelling: boolean
   reportBug(bug: Error): void
@@ -236,7 +236,7 @@ export class NeedWatch {
         isWritable: !blocksAll(gateway.ledger.whyBlocked()),
         blockedAccounts: gateway.ledger.backlog().blockedAccounts,
       },
-      clock: tellClock() ?? null,
+      clock: tellClock(),
       certificates: [...endOf('admin', config.adminTls?.cert), ...endOf('client', config.tls?.cert)],
       prices: config.catalog.entries.flatMap(({ id, prices, plans }) =>
         [prices, ...(plans?.values() ?? [])].flatMap(({ rows }) =>

@@ -89,7 +89,8 @@ export type NeedFacts = {
   /** Webhooks that did not accept their latest message. `pending` counts messages that will be sent again. */
   webhooks: readonly { url: string; pending: number; sinceMs: number }[]
   ledger: { isWritable: boolean; blockedAccounts: number }
-  clock: string | null
+  /** The problem of a clock in words. @property isDoubted whether an operator can end the problem by a confirmation */
+  clock: { text: string; isDoubted: boolean } | null
   certificates: readonly { listener: 'admin' | 'client'; endsMs: number }[]
   /** Rows of price lists that will come into force. */
   prices: readonly { model: string; fromMs: number }[]
@@ -144,8 +145,9 @@ const rules = {
         ? []
         : [
             {
-              ...{ subject: '', severity: 'bad', link: '', command: 'triwire clock confirm' },
-              text: `The clock is in doubt: ${clock}.`,
+              ...{ subject: '', severity: 'bad', link: '' },
+              command: clock.isDoubted ? 'triwire clock confirm' : 'triwire status',
+              text: `A clock is wrong: ${clock.text}.`,
             },
           ],
   },

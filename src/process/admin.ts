@@ -100,7 +100,8 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
     waitMs: parts.webhookMs,
   })
   const needs = new NeedWatch({
-    ...{ gateway, reportBug, tellClock, books: ownBooks, listWebhooks: () => webhooks.list() },
+    ...{ gateway, reportBug, books: ownBooks, listWebhooks: () => webhooks.list() },
+    tellClock: () => problemOf(tellClock(), store.clock.doubt !== undefined),
     isTelling: config.webhooks.some(({ events }) => events.has('needs_changed')),
   })
   const demo = openDemo({ config, isWorker: role !== undefined, books: ownBooks, gateway, reportBug })
@@ -195,6 +196,11 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
   async function ownBooks(): Promise<Books> {
     return (await adminApi.books()).as({ actor: 'triwire', expectedMs: store.clock.expectedMs() })
   }
+}
+
+/** @param isDoubted whether the clock that dates entries is in doubt */
+function problemOf(text: string | undefined, isDoubted: boolean): { text: string; isDoubted: boolean } | null {
+  return text === undefined ? null : { text, isDoubted }
 }
 
 /** Listens on loopback at this port. If the port is taken and not fixed, any free port is used. */

@@ -26,7 +26,7 @@ export function openDemo({
   const file = new DemoStore({ ...parts, nowMs })
   const desk = openDemoDesk(file)
   const needs = new NeedWatch({
-    ...{ gateway, reportBug, books: desk.books, listWebhooks: () => [], tellClock: () => undefined, isTelling: false },
+    ...{ gateway, reportBug, books: desk.books, listWebhooks: () => [], tellClock: () => null, isTelling: false },
   })
   return {
     desk,

@@ -73,8 +73,14 @@ const rows: readonly Row[] = [
   },
   {
     rule: 'clock_wrong',
-    appears: { clock: 'it is 2 hours ahead' },
-    line: ['clock_wrong', 'bad', 'The clock is in doubt: it is 2 hours ahead.', '', 'triwire clock confirm'],
+    appears: { clock: { text: 'the clock is in doubt', isDoubted: true } },
+    line: ['clock_wrong', 'bad', 'A clock is wrong: the clock is in doubt.', '', 'triwire clock confirm'],
+    vanishes: { clock: null },
+  },
+  {
+    rule: 'clock_wrong',
+    appears: { clock: { text: 'the newest entry is ahead of the clock', isDoubted: false } },
+    line: ['clock_wrong', 'bad', 'A clock is wrong: the newest entry is ahead of the clock.', '', 'triwire status'],
     vanishes: { clock: null },
   },
   {

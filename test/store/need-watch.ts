@@ -18,7 +18,7 @@ export function watchNeeds(store: Books & Partial<Pick<TestStore, 'turn'>>, star
   } as unknown as Gateway
   const needs = new NeedWatch({
     ...{ gateway, isTelling: false, reportBug: assert.ifError, books: async () => store, listWebhooks: () => [] },
-    tellClock: () => undefined,
+    tellClock: () => null,
   })
   return {
     async turn(ms: number) {
