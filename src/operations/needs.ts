@@ -119,6 +119,9 @@ type NeedRule = {
   find(facts: NeedFacts): FoundNeed[]
 }
 
+/** The outcomes that count as failed answers of a model (CON-8). */
+const failures = 'upstream_error,upstream_cut,upstream_stall'
+
 /** Matches the causes that are logged if a provider refuses our account for its key, its credit or its permissions. */
 const refusals = /^upstream_(?:401|402|403|account_(?:key|spent|denied))$/
 
@@ -156,9 +159,9 @@ const rules = {
     rest: ['models', 'models that fail'],
     find: ({ failingModels }) =>
       failingModels.map((id) => ({
-        ...{ subject: id, severity: 'bad', command: `triwire requests --model ${id} --outcome upstream_error` },
+        ...{ subject: id, severity: 'bad', command: `triwire requests --model ${id} --outcome ${failures}` },
         text: `At least half of the last answers of model ${id} failed.`,
-        link: `requests?${new URLSearchParams({ model: id, outcome: 'upstream_error' })}`,
+        link: `requests?${new URLSearchParams({ model: id, outcome: failures })}`,
       })),
   },
   upstream_refused: {

@@ -88,7 +88,8 @@ const rows: readonly Row[] = [
     appears: { failingModels: ['m'] },
     line: [
       ...(['model_failing:m', 'bad', 'At least half of the last answers of model m failed.'] as const),
-      ...(['requests?model=m&outcome=upstream_error', 'triwire requests --model m --outcome upstream_error'] as const),
+      'requests?model=m&outcome=upstream_error%2Cupstream_cut%2Cupstream_stall',
+      'triwire requests --model m --outcome upstream_error,upstream_cut,upstream_stall',
     ],
     vanishes: { failingModels: [] },
   },

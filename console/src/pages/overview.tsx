@@ -70,6 +70,9 @@ export function Overview() {
   )
 }
 
+/** The outcomes that count as failed answers of a model. */
+const failures = 'upstream_error,upstream_cut,upstream_stall'
+
 /** Names the models that fail now, above all figures (CON-8). */
 function FailingNow() {
   if (failingModels.value.length === 0) return null
@@ -83,7 +86,7 @@ function FailingNow() {
           {failingModels.value.map((id, at) => (
             <>
               {at > 0 && ', '}
-              <a href={pageHref('requests', undefined, { model: id, outcome: 'upstream_error' })}>{id}</a>
+              <a href={pageHref('requests', undefined, { model: id, outcome: failures })}>{id}</a>
             </>
           ))}
           . <a href={pageHref('upstreams')}>To the upstreams</a>
