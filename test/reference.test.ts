@@ -17,8 +17,13 @@ test('docs/log-events.md has each event that the code logs', () => {
   const logged = new Set<string>()
   for (const file of globSync('src/**/*.ts', { cwd: root })) {
     const text = readFileSync(join(root, file), 'utf8')
-    for (const [, event] of text.matchAll(/(?:#?log|event|lineOf)\(\s*'(?:info|warn|error)',\s*'([a-z_0-9]+)'/g))
-      logged.add(event!)
+    for (const [, one, other] of text.matchAll(
+      /(?:#?log|event|lineOf)\(\s*'(?:info|warn|error)',\s*(?:\w+ \? )?'([a-z_0-9]+)'(?: : '([a-z_0-9]+)')?/g,
+    ))
+      for (const event of [one, other]) if (event) logged.add(event)
+    // The threads of the stores send their events to the server as objects.
+    if (/^src\/store\/(?!sql\/)/.test(file))
+      for (const [, event] of text.matchAll(/\bevent: '([a-z_0-9]+)'/g)) logged.add(event!)
   }
   const listed = new Set(
     Object.values(logEvents).flatMap((rows) => Object.keys(rows).flatMap((row) => row.split(', '))),

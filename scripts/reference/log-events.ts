@@ -3,7 +3,7 @@ import type { Row } from './errors.ts'
 /** Every event of the process in the log, by subject. Events of one row are separated by commas. */
 export const logEvents: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
   'Start, reload and end': {
-    'listening, stopping, drain, stopped, config_reloaded': {
+    'listening, worker_listening, stopping, drain, stopped, config_reloaded': {
       cause: 'The server has started, is being stopped, or has read its configuration again.',
       cure: 'Nothing.',
     },
@@ -24,7 +24,8 @@ export const logEvents: Readonly<Record<string, Readonly<Record<string, Row>>>> 
       cure: 'Read the line. `triwire check` lists all such settings.',
     },
     config_differs: {
-      cause: 'The named `replicas` run with another configuration than this server.',
+      cause:
+        'The named `replicas` run with another configuration than this server. An empty list means that all replicas have the same configuration again.',
       cure: 'Reload the configuration on the replicas that still have an old one.',
     },
     worker_exited: {
@@ -126,7 +127,11 @@ export const logEvents: Readonly<Record<string, Readonly<Record<string, Row>>>> 
       cause: 'Another process has locked the database, such as a long command.',
       cure: 'Let that process end.',
     },
-    ledger_trouble: { cause: 'The store cannot be written or read.', cure: 'Do what the message says.' },
+    'ledger_trouble, usage_trouble': {
+      cause:
+        'The store cannot be written or read. With PostgreSQL, `usage_trouble` reports that the figures for reports cannot be kept. Debits are still posted.',
+      cure: 'Do what the message says.',
+    },
     admission_trouble: {
       cause:
         'PostgreSQL does not answer when triwire asks whether a request may run. Such requests wait up to 2 s and then get 500.',
