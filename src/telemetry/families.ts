@@ -173,7 +173,7 @@ export const families = {
   keyBudget: gauge(
     'triwire_key_budget_used_ratio',
     ['account', 'key'],
-    'The spent part of the budget of a key (0 to 1), for at most 10,000 keys. Only with `metrics.keys: true`.',
+    'The spent part of the budget of a key, for at most 10,000 keys. It is above 1 if the key has exceeded its budget. Only with `metrics.keys: true`.',
   ),
   webhooks: counter(
     'triwire_webhook_deliveries_total',
