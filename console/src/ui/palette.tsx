@@ -6,6 +6,7 @@ import { pages, withoutSecrets } from '../pure/place.ts'
 import type { Account, Key, Listed, ModelRow } from '../shapes.ts'
 import { Dialog } from './dialog.tsx'
 import { titles } from './frame.tsx'
+import { mayOpen } from './page-groups.ts'
 import { useSettled } from './settled.ts'
 import { isSearchOpen } from './shortcuts.tsx'
 
@@ -93,7 +94,7 @@ function useFound(text: string): Found[] {
   const isNamed = (name: string) => name.toLowerCase().includes(low)
   return [
     ...pages
-      .filter((page) => isNamed(titles[page]))
+      .filter((page) => mayOpen(page) && isNamed(titles[page]))
       .map((page) => ({ href: pageHref(page), kind: 'Page', text: titles[page] })),
     ...(asked ? (accounts.data?.items ?? []) : []).map(({ id, name }) => ({
       href: pageHref('accounts', id),

@@ -25,6 +25,8 @@ export const keyboardTrials: readonly Trial[] = [
       await page.waitForSelector('h2:text("gamma")')
       await press('/')
       await page.waitForSelector('.palette-input')
+      await page.waitForSelector('[role=option] >> text=Operators')
+      assert.equal(await page.locator('[role=option] >> text=Sessions').count(), 0, 'a page of people is not offered')
       await page.keyboard.type('bet')
       await page.waitForSelector('[role=option] >> text=beta')
       await press('Enter')
