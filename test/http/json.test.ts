@@ -251,12 +251,12 @@ test('a scan reports which of the noted words are whole strings of a body, and o
     scanObject(Buffer.from(text), undefined, { notes })
     return [...notes].sort()
   }
-  assert.deepEqual(noted('{"a":[{"role":"developer"},{"signature":""}],"type":"reasoning"}'), [
+  assert.deepEqual(noted('{"a":[{"role":"developer"},{"thinking":""}],"type":"reasoning"}'), [
     'developer',
     'reasoning',
-    'signature',
+    'thinking',
   ])
-  assert.deepEqual(noted('{"signature":1}'), ['signature'])
+  assert.deepEqual(noted('{"thinking":1}'), ['thinking'])
   assert.deepEqual(noted('{"a":{"b":["x","developer"]}}'), ['developer'])
   for (const text of ['"developers"', '"a developer"', '"Developer"', '"say \\"developer\\""', '"assistant"'])
     assert.deepEqual(noted(`{"a":${text}}`), [], text)
