@@ -253,6 +253,22 @@ test('BUG-4 the stop reason is in the last message_delta, whatever follows the o
   }
 })
 
+test('Y3 the stop sequence and the details of a refusal are in the last message_delta too', () => {
+  for (const ending of [
+    { stop_reason: 'stop_sequence', stop_sequence: 'END' },
+    { stop_reason: 'refusal', stop_sequence: null, stop_details: { type: 'refusal', explanation: 'Nö' } },
+  ])
+    for (const delta of [undefined, {}, { stop_reason: null, stop_sequence: null, stop_details: null }]) {
+      const [ended, more] = [ending, delta].map(
+        (one) => `data: ${JSON.stringify({ type: 'message_delta', delta: one, usage: { output_tokens: 7 } })}\n\n`,
+      )
+      const told = framesOf(playNatively('messages', `${start}${textBlock(0, 'Hi')}${ended}${more}${messageStop}`))
+      const last = told.map(({ data }) => JSON.parse(data)).findLast(({ type }) => type === 'message_delta')
+      assert.deepEqual({ ...last.delta, ...ending }, last.delta)
+      for (const name of Object.keys(ending)) assert.ok(name in last.delta)
+    }
+})
+
 const failing: [what: string, script: string][] = [
   ['BUG-4 J3 a second message_start', start + textBlock(0, 'Hel') + start + textBlock(0, 'Hello') + end],
   ['BUG-4 no message_delta', start + textBlock(0, 'Hi') + messageStop],

@@ -3,7 +3,7 @@ import test from 'node:test'
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { noUsage } from '../../src/inference/usage.ts'
 import { wires } from '../../src/wires/wires.ts'
-import { checkResponsesStream } from '../translation/grammar.ts'
+import { checkResponsesStream, framesOf } from '../translation/grammar.ts'
 import {
   added,
   argumentsDelta,
@@ -273,11 +273,16 @@ test('Y1 spec 6.1 6.3 a stream made from JSON begins with nothing of its end', (
   })
   const { status, incomplete_details, completed_at, output } = response
   assert.deepEqual([status, incomplete_details, completed_at, output], ['in_progress', null, null, []])
-  const { usage } = firstOf('messages', {
-    ...{ id: 'msg_1', type: 'message', role: 'assistant', stop_reason: 'end_turn', stop_sequence: null },
+  const ending = { stop_reason: 'refusal', stop_sequence: null, stop_details: { type: 'refusal', explanation: 'Nö' } }
+  const body = {
+    ...{ id: 'msg_1', type: 'message', role: 'assistant', ...ending },
     ...{ content: [{ type: 'text', text: 'Hi' }], usage: { input_tokens: 9, output_tokens: 7 } },
-  }).message
-  assert.deepEqual([usage.input_tokens, usage.output_tokens], [9, 0])
+  }
+  const { usage, stop_reason, stop_details } = firstOf('messages', body).message
+  assert.deepEqual([usage.input_tokens, usage.output_tokens, stop_reason, stop_details], [9, 0, null, null])
+  // SDKs take all of the end from the last event.
+  const told = framesOf(unfolded('messages', JSON.stringify(body))!).map(({ data }) => JSON.parse(data) as Json)
+  assert.deepEqual(told.find(({ type }) => type === 'message_delta')?.['delta'], ending)
 })
 
 test('Y1 a responses stream whose last event omits its items gets them from their end events', () => {

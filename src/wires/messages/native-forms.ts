@@ -16,11 +16,13 @@ export function frameOf(type: string, members = ''): RawFrame {
  * stream that becomes a message, only one block is open at a time (ruling Y3).
  */
 export const messageForms: AnswerForms = {
-  unfold({ type, content, stop_reason = null, stop_sequence = null, usage = {} }, body) {
+  unfold({ type, content, stop_reason = null, stop_sequence = null, stop_details, usage = {} }, body) {
     if (type !== 'message' || content == null) return undefined
-    const delta = encodeLatin1(JSON.stringify({ stop_reason, stop_sequence }))
-    // The output is counted at the end (spec 6.1).
+    const delta = encodeLatin1(JSON.stringify({ stop_reason, stop_sequence, stop_details }))
+    // The reason for the end and the output count come at the end (spec 6.1).
     const start = new JsonPatch(Buffer.from(body, 'latin1'))
+    for (const name of ['stop_sequence', 'stop_details'])
+      if (start.value[name] != null) start.set([], new Map([[name, 'null']]))
     start.set(['usage'], new Map([['output_tokens', '0']]))
     return [
       withData('event: message_start\n', `{"type":"message_start","message":${start.result().toString('latin1')}}`),

@@ -40,6 +40,8 @@ export class MessagesNativeStream extends NativeStream {
   #hasDelta = false
   #reason: unknown
   /** The blocks that the message in the start event contains, as JSON. */
+  /** The `delta` of the last event that had a stop reason. */
+  #ending: JsonObject = {}
   #startContent: string[] = []
   /** The last `message_delta`, which has the final stop reason. Its counters are replaced by the billed counters. */
   #last: { frame: RawFrame; data: string } | undefined
@@ -244,12 +246,14 @@ export class MessagesNativeStream extends NativeStream {
     this.#last = undefined
     this.learn(decodeUsage(event['usage'], this.head.model.profile.usageQuirk))
     this.#hasDelta = true
-    const reason = asObject(event['delta'])?.['stop_reason']
+    const told = asObject(event['delta']) ?? {}
+    const reason = told['stop_reason']
+    if (reason != null) this.#ending = told
     if (this.#reason == null && reason == null) return before + this.#underWay({ frame, data })
     this.#reason ??= reason
     const ending = this.#end(reason ?? this.#reason)
     this.show()
-    this.#last = reason == null ? withReason(frame, data, this.#reason) : { frame, data }
+    this.#last = reason == null ? withEnding(frame, data, this.#ending) : { frame, data }
     return ending + before
   }
 
@@ -282,11 +286,15 @@ function typed(frame: RawFrame, data: string, type: string): RawFrame {
   return withData(frame, patch.result().toString('latin1'))
 }
 
-/** Repeats the stop reason in a later counters event. SDKs use the last event's stop reason, even if it is absent. */
-function withReason(frame: RawFrame, data: string, reason: unknown): { frame: RawFrame; data: string } {
+/**
+ * Repeats the stop reason, sequence and details in a later counters event. SDKs use those of the last event, even if
+ * they are absent.
+ */
+function withEnding(frame: RawFrame, data: string, ending: JsonObject): { frame: RawFrame; data: string } {
   const patch = new JsonPatch(Buffer.from(data, 'latin1'))
   const told = asObject(patch.value['delta']) ?? {}
-  patch.set([], new Map([['delta', JSON.stringify({ ...told, stop_reason: reason })]]))
+  const news = Object.entries(told).filter(([, value]) => value !== null)
+  patch.set([], new Map([['delta', JSON.stringify({ ...told, ...ending, ...Object.fromEntries(news) })]]))
   const text = withData(frame, patch.result().toString('latin1'))
   return { frame: text, data: dataOf(text)! }
 }
