@@ -7,6 +7,7 @@ import { checkResponsesStream, framesOf } from '../translation/grammar.ts'
 import {
   added,
   argumentsDelta,
+  argumentsDone,
   blockDelta,
   blockStart,
   blockStop,
@@ -25,6 +26,7 @@ import {
   reason,
   reasoning,
   summary,
+  summaryDelta,
   terminal,
   text,
   textBlock,
@@ -397,6 +399,81 @@ test('Y4 pieces of a messages stream that repeat are shown once to messages clie
   )
   // Nothing is guessed without the setting.
   assert.equal(contentOfMessages(playNatively('messages', script)), undefined)
+})
+
+test('Y4 the setting cumulative also holds for chat and responses clients of a model of their wire', () => {
+  const what: Json = { cumulative: ['arguments', 'reasoning'] }
+  const eventsOf = (wire: ClientWire, script: string, profile: Json): Json[] =>
+    framesOf(playNatively(wire, script, [9, 900], modelOf(wire, {}, profile)))
+      .filter(({ data }) => data !== '[DONE]')
+      .map(({ data }) => JSON.parse(data))
+
+  const pieces = ['{"q', '{"q":"é', '{"q":"é","r":1', '{"q":"é","r":1}', '{"q":"é","r":1}']
+  const thoughts = ['Hm', 'Hm, Ï', 'Hm, Ï', 'Hm, Ï see']
+  const detail = (one: string) => ({ reasoning: one, reasoning_details: [{ type: 'reasoning.text', text: one }] })
+  const chat =
+    thoughts.map((one) => reasoning(one)).join('') +
+    thoughts.map((one) => delta(detail(one), { index: 1 })).join('') +
+    text('a') +
+    text('ab') +
+    pieces.map((piece, at) => call([0, at === 0 ? 'c' : undefined, at === 0 ? 'f' : undefined, piece])).join('') +
+    call([1, 'd', 'g', '']) +
+    call([1, undefined, undefined, '{"a":2']) +
+    call([1, undefined, undefined, '{"a":2}']) +
+    reason('tool_calls') +
+    done
+  const readChat = (profile: Json) => {
+    const read: Record<string, string> = {}
+    const add = (name: string, one: unknown) => {
+      if (one) read[name] = `${read[name] ?? ''}${one}`
+    }
+    for (const { choices } of eventsOf('chat', chat, profile))
+      for (const { index, delta } of choices) {
+        for (const name of ['content', 'reasoning', 'reasoning_content']) add(`${index} ${name}`, delta[name])
+        for (const { text } of delta.reasoning_details ?? []) add(`${index} details`, text)
+        for (const one of delta.tool_calls ?? []) add(`call ${one.index}`, one.function.arguments)
+      }
+    return read
+  }
+  assert.deepEqual(readChat(what), {
+    '0 reasoning_content': 'Hm, Ï see',
+    '1 reasoning': 'Hm, Ï see',
+    '1 details': 'Hm, Ï see',
+    '0 content': 'aab',
+    'call 0': '{"q":"é","r":1}',
+    'call 1': '{"a":2}',
+  })
+  // Nothing is guessed without the setting.
+  const plain = readChat({})
+  assert.deepEqual([plain['0 reasoning_content'], plain['call 1']], [thoughts.join(''), '{"a":2{"a":2}'])
+
+  const whole = functionCall(1, 'f', pieces.at(-1)!)
+  const responses = events(
+    created,
+    added(0, summary(0)),
+    ...thoughts.map((one) => summaryDelta(0, 0, one)),
+    ...thoughts.map((one) => summaryDelta(0, 1, one)),
+    itemDone(0, summary(0, thoughts.at(-1)!, thoughts.at(-1)!)),
+    added(1, functionCall(1, 'f', '')),
+    ...pieces.map((piece) => argumentsDelta(1, piece)),
+    argumentsDone(1, ''),
+    itemDone(1, whole),
+    terminal('completed', [whole]),
+  )
+  const readResponses = (profile: Json) => {
+    const shown = eventsOf('responses', responses, profile)
+    const joined = (type: string, part?: number) =>
+      shown.map((event) => (event['type'] === type && event['summary_index'] === part ? event['delta'] : '')).join('')
+    return [
+      joined('response.reasoning_summary_text.delta', 0),
+      joined('response.reasoning_summary_text.delta', 1),
+      joined('response.function_call_arguments.delta'),
+      shown.find(({ type }) => type === 'response.function_call_arguments.done')?.['arguments'],
+    ]
+  }
+  assert.deepEqual(readResponses(what), ['Hm, Ï see', 'Hm, Ï see', pieces.at(-1), pieces.at(-1)])
+  const repeated = [thoughts.join(''), thoughts.join(''), pieces.join(''), pieces.join('')]
+  assert.deepEqual(readResponses({}), repeated)
 })
 
 test('Y1 a folded chat answer has each text once, and only texts are joined', () => {

@@ -152,6 +152,11 @@ export abstract class NativeStream implements StreamRelay, StreamFold {
 
   estimateOutput(): number {
     return this.#shownTokens ?? this.produced.estimateTokens()
+  /** Whether the answer is converted to JSON. The whole answer is then read at once. */
+  protected get isFolding(): boolean {
+    return this.#folded !== undefined
+  }
+
   }
 
   abstract finish(usage: Usage): string

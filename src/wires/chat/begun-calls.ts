@@ -41,6 +41,12 @@ export class BegunCalls {
   readonly #byId = new Map<string, number>()
   /** The assigned number of the newest call that has this number of the upstream. */
   readonly #byNumber = new Map<string, number>()
+  readonly #isCumulative: boolean
+
+  /** @param isCumulative whether each piece of arguments repeats all pieces before it (ruling Y4) */
+  constructor(isCumulative: boolean) {
+    this.#isCumulative = isCumulative
+  }
 
   hasIn(choice: unknown): boolean {
     return this.#calls.keys().some((key) => key.startsWith(`${choice}/`))
@@ -148,11 +154,11 @@ export class BegunCalls {
   }
 
   /**
-   * Finds the functions in the chunk whose arguments only repeat earlier arguments, and empties these arguments in the
-   * parsed chunk. Returns the paths of the functions.
+   * Finds the functions in the chunk whose arguments repeat earlier arguments, and leaves only the new part of these
+   * arguments in the parsed chunk. Returns the paths of the functions, and the new arguments.
    */
-  repeated(choices: readonly unknown[]): string[][] {
-    const paths: string[][] = []
+  repeated(choices: readonly unknown[]): [path: string[], Map<string, string>][] {
+    const found: [string[], Map<string, string>][] = []
     for (const [place, choice] of choices.entries())
       for (const [at, [key, call]] of callsIn(asObject(choice) ?? {}).entries()) {
         const made = asObject(call['function'])
@@ -160,12 +166,14 @@ export class BegunCalls {
         const begun = this.#calls.get(key)
         if (begun && isNamed(call)) begun.hasName = true
         if (begun === undefined || this.#begins(key, call)) this.#begin(key, call, text)
-        else if (text !== '' && this.#isSaid(begun, text)) {
-          made!['arguments'] = ''
-          paths.push([...pathOf(place, at), 'function'])
+        else if (text !== '') {
+          const news = this.#newPart(begun, text)
+          if (news === text) continue
+          made!['arguments'] = news
+          found.push([[...pathOf(place, at), 'function'], new Map([['arguments', JSON.stringify(news)]])])
         }
       }
-    return paths
+    return found
   }
 
   /** Returns the call in these choices that has this text as its arguments. */
@@ -180,13 +188,18 @@ export class BegunCalls {
     if (this.#keeps(raw)) begun.raw = appendOwn(begun.raw, raw)
   }
 
-  #isSaid(begun: BegunCall, text: string): boolean {
+  /** Returns the part of a call's arguments that does not repeat earlier arguments. */
+  #newPart(begun: BegunCall, text: string): string {
     watch(begun)
     const { first } = begun
     if (!isEmptyArguments(first)) begun.first = ''
-    const isSaid = text === first || (this.#keeps(text) && begun.shape.take(text, false) === '')
+    let news = text === first ? '' : text
+    if (news !== '' && this.#keeps(text)) {
+      news = begun.shape.take(text, this.#isCumulative)
+      this.#kept -= text.length - news.length
+    }
     watch(begun)
-    return isSaid
+    return news
   }
 
   #keeps(text: string): boolean {

@@ -1,5 +1,6 @@
 import { dataOf, decodeUtf8, encodeLatin1, eventOf, type RawFrame, withData } from '../../bytes/frame-cutter.ts'
 import { asObject } from '../../bytes/json.ts'
+import { appendOwn } from '../../bytes/memory.ts'
 import type { Stage } from '../../inference/meter.ts'
 import { noteAnswer, noteService, type Usage } from '../../inference/usage.ts'
 import { endsObject } from '../answers/argument-shape.ts'
@@ -14,7 +15,7 @@ import {
   withoutTelling,
 } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
-import { objectsOf, parseAnswer, stringOf, unreadable } from '../answers/read-answer.ts'
+import { newPart, objectsOf, parseAnswer, stringOf, unreadable } from '../answers/read-answer.ts'
 import { type BegunCall, BegunCalls } from './begun-calls.ts'
 import { formOf, withPlainChoices } from './content.ts'
 import { errorIn, isBareError } from './decode-answer.ts'
@@ -51,7 +52,9 @@ export class ChatNativeStream extends NativeStream {
   /** The number of chunks that became moulds (templates). In some streams no two chunks are alike, so it is limited. */
   #learned = 0
   readonly #named: NamedCalls = new Set()
-  readonly #calls = new BegunCalls()
+  readonly #calls = new BegunCalls(this.head.model.profile.cumulative.includes('arguments'))
+  /** The reasoning so far, by choice and member, if the upstream repeats it in each piece (ruling Y4). */
+  readonly #thoughts = new Map<string, string>()
   /** Whether the upstream's deltas had content of the answer. A whole message that comes later then adds nothing. */
   #hasOwn = false
   /** The id and time for chunks that we add or that lack them, taken from the upstream's first chunk. */
@@ -171,6 +174,8 @@ export class ChatNativeStream extends NativeStream {
 
   /** Makes a mould (template) of a parsed chunk, unless the chunk is unusual. @param texts the texts of each choice */
   #learnMould(frame: RawFrame, shown: RawFrame, patch: JsonPatch, texts: readonly (readonly string[])[]): void {
+    // Pieces that repeat the text before them must be parsed, to find the new part.
+    if (this.head.model.profile.cumulative.length > 0) return
     const choices = objectsOf(patch.value['choices'])
     const speaking = choices.filter((_, i) => texts[i]!.length > 0)
     if (choices.length > choicesMax || texts.some(({ length }) => length > 1)) return
@@ -232,7 +237,8 @@ export class ChatNativeStream extends NativeStream {
     const mint = (key: string) => mintCallId('call_', this.head, key)
     const begun = this.#calls.missing(choices, mint)
     for (const [path, values] of begun) patch.set(path, values)
-    for (const path of this.#calls.repeated(choices)) patch.set(path, noArguments)
+    for (const [path, values] of this.#calls.repeated(choices)) patch.set(path, values)
+    if (this.head.model.profile.cumulative.includes('reasoning')) this.#shortenThoughts(choices, patch)
     // Clients run the calls as soon as they read a finish reason. So the answer fails now if a call has no name yet.
     const hasReason = objectsOf(choices).some((choice) => isReason(choice['finish_reason']))
     if ((hasReason && this.#calls.hasNameless) || choices.some(hasUnreadCall)) {
@@ -272,6 +278,30 @@ export class ChatNativeStream extends NativeStream {
     const isBeginning = isFirst || begun.length > 0
     if (noteAnswer(this.report, chunk) === this.report && !isBeginning) this.#learnMould(frame, shown, patch, texts)
     return shown
+  }
+
+  /** Leaves only the new part of the reasoning in a chunk, if each piece repeats all pieces before it (ruling Y4). */
+  #shortenThoughts(choices: readonly unknown[], patch: JsonPatch): void {
+    for (const [place, choice] of choices.entries()) {
+      const { index = 0, delta } = asObject(choice) ?? {}
+      const path = ['choices', `${place}`, 'delta']
+      this.#shorten(`${index}`, asObject(delta) ?? {}, path, patch)
+      for (const [at, detail] of objectsOf(asObject(delta)?.['reasoning_details']).entries())
+        this.#shorten(`${index}/${at}`, detail, [...path, 'reasoning_details', `${at}`], patch)
+    }
+  }
+
+  #shorten(key: string, holder: Record<string, unknown>, path: readonly string[], patch: JsonPatch): void {
+    for (const name of path.length === 3 ? thoughtMembers : detailMembers) {
+      const piece = stringOf(holder[name])
+      if (piece === undefined) continue
+      const told = this.#thoughts.get(`${key}/${name}`) ?? ''
+      const news = newPart(told, piece)
+      if (told !== '' || this.#thoughts.size < thoughtsMax) this.#thoughts.set(`${key}/${name}`, appendOwn(told, news))
+      if (news === piece) continue
+      holder[name] = news
+      patch.set(path, new Map([[name, JSON.stringify(news)]]))
+    }
   }
 
   /**
@@ -392,7 +422,11 @@ function isReason(value: unknown): boolean {
 }
 
 const chunkObject = 'chat.completion.chunk'
-const noArguments = new Map([['arguments', '""']])
+/** The members with reasoning: of a delta, and of an entry of its `reasoning_details`. */
+const thoughtMembers = ['reasoning_content', 'reasoning', 'thinking'] as const
+const detailMembers = ['text', 'summary'] as const
+/** For how many members of choices the reasoning so far is kept. */
+const thoughtsMax = 512
 const assistantRole = new Map([['role', '"assistant"']])
 const firstChoice = new Map([['index', '0']])
 const noReason = new Map([['finish_reason', 'null']])

@@ -9,7 +9,7 @@ import {
   withEvent,
 } from '../../bytes/frame-cutter.ts'
 import { asObject } from '../../bytes/json.ts'
-import { ownCopy } from '../../bytes/memory.ts'
+import { appendOwn, ownCopy } from '../../bytes/memory.ts'
 import type { Usage } from '../../inference/usage.ts'
 import { type ErrorFacts, faultOfError } from '../answers/faults.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
@@ -23,7 +23,7 @@ import {
   withoutTelling,
 } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
-import { objectsOf, parseAnswer, stringOf, unreadable } from '../answers/read-answer.ts'
+import { newPart, objectsOf, parseAnswer, stringOf, unreadable } from '../answers/read-answer.ts'
 import { isFilledStart, UnsaidContents } from './empty-starts.ts'
 import { ItemPlaces } from './item-places.ts'
 import { fillItem, fillItems, MissingMembers, mayBeForeign } from './missing-members.ts'
@@ -48,6 +48,9 @@ const reasoningItem = /"type"\s*:\s*"reasoning"/
 
 /** Matches an event whose item is a message. */
 const messageItem = /"type"\s*:\s*"message"/
+
+/** For how many parts the content so far is kept, if deltas repeat it. */
+const toldMax = 1_024
 
 /** Matches a delta without text, which shows nothing yet. */
 const emptyDelta = /"delta"\s*:\s*""/
@@ -82,6 +85,8 @@ export class ResponsesNativeStream extends NativeStream {
   #item = { hasName: false, hasText: false }
   readonly #calls = new SaidCalls((place) => mintCallId('call_', this.head, place))
   readonly #unsaid = new UnsaidContents()
+  /** The content so far, by item and part, if the upstream repeats it in each delta (ruling Y4). */
+  readonly #told = new Map<string, string>()
   #terminal: { frame: RawFrame; patch: JsonPatch; response: Record<string, unknown> } | undefined
 
   finish(usage: Usage): string {
@@ -174,6 +179,8 @@ export class ResponsesNativeStream extends NativeStream {
     if (placed !== named) frame = named = placed
     if (name === this.#delta.name || name.endsWith('.delta')) {
       this.events++
+      if (this.#isCumulative(name)) frame = named = this.#shortened(named)
+      if (this.fault) return ''
       if (!this.hasShown && !emptyDelta.test(frame)) this.show()
       this.#lastFrame = frame
       if (!this.#unsaid.isEmpty) frame = named = this.#unsaid.say(named, (data) => this.parse(data))
@@ -201,6 +208,30 @@ export class ResponsesNativeStream extends NativeStream {
     // A client sees the announcement of a call. It does not see the announcement of an empty message or reasoning item.
     if (!quiet.has(name) || (name === 'response.output_item.added' && frame.includes('_call"'))) this.show()
     return this.#completed(name, named)
+  }
+
+  /** Whether deltas of this name repeat all deltas before them (ruling Y4). */
+  #isCumulative(name: string): boolean {
+    const { cumulative } = this.head.model.profile
+    if (cumulative.length === 0) return false
+    // If the events become one answer, `responseForms` compares the pieces of arguments.
+    if (inputDelta.test(name)) return cumulative.includes('arguments') && !this.isFolding
+    return cumulative.includes('reasoning') && name.startsWith('response.reasoning')
+  }
+
+  /** Leaves only the new part in a delta that repeats all deltas before it. */
+  #shortened(frame: RawFrame): RawFrame {
+    const patch = this.parse(dataOf(frame) ?? '')
+    const piece = stringOf(patch?.value['delta'])
+    if (patch === undefined || piece === undefined) return frame
+    const { output_index, item_id, summary_index, content_index } = patch.value
+    const key = JSON.stringify([output_index ?? item_id, summary_index, content_index])
+    const told = this.#told.get(key) ?? ''
+    const news = newPart(told, piece)
+    if (told !== '' || this.#told.size < toldMax) this.#told.set(key, appendOwn(told, news))
+    if (news === piece) return frame
+    patch.set([], new Map([['delta', JSON.stringify(news)]]))
+    return withData(frame, patch.result().toString('latin1'))
   }
 
   /** Adds missing members to the start and the end event of a call, and to the end event of a message (Y3, Y5). */
