@@ -9,6 +9,7 @@ import { createFold } from '../inference/fold.ts'
 import { Meter, type Spoken, type Stage } from '../inference/meter.ts'
 import { noteAnswer, type Usage, type UsageReport } from '../inference/usage.ts'
 import { type ErrorFacts, faultOfFacts } from '../wires/answers/faults.ts'
+import { estimateTexts } from '../wires/answers/native-answer.ts'
 import { type Decoder, isKeepAlive } from '../wires/answers/read-answer.ts'
 import type { RelayState, StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import type { AnswerHead, ClientHalf, Encoder, ModelHalf } from '../wires/wire.ts'
@@ -247,7 +248,7 @@ export class TranslatedWhole extends TranslatedAnswer implements StreamFold {
     const read = {
       report: this.report,
       reason: outcome.answer.reason,
-      estimateOutput: () => this.estimateOutput(),
+      estimateOutput: () => Math.max(0, this.estimateOutput() - estimateTexts(outcome.repeated)),
       encode: (usage: Usage) => this.#target.encodeAnswer(outcome.answer, this.#head, usage),
     }
     return this.meter.isComplete()

@@ -1,10 +1,10 @@
 import { KeptText } from '../bytes/memory.ts'
 import type { Answer, AnswerEvent, Fault, FoldedBlock, StopReason } from './answer.ts'
-import { ArgumentPieces } from './raw-arguments.ts'
+import { ArgumentPieces, beforeLast } from './raw-arguments.ts'
 import { mergeUsage, type UsageReport } from './usage.ts'
 
-/** The result of combining events. `none`: the answer has not ended. */
-type Folded = { answer: Answer } | { fault: Fault; report: UsageReport } | 'none'
+/** The result of combining events. `none`: the answer has not ended. `repeated`: see `repeatedTexts`. */
+type Folded = { answer: Answer; repeated: readonly string[] } | { fault: Fault; report: UsageReport } | 'none'
 
 /** Builds a whole answer from events. JSON answers are built in no other way, so streams and JSON cannot differ. */
 export function createFold(): { push(event: AnswerEvent): void; outcome(): Folded } {
@@ -12,6 +12,7 @@ export function createFold(): { push(event: AnswerEvent): void; outcome(): Folde
   /** The texts of the open blocks. A plain string could keep in memory the whole chunk that it was read from. */
   const open = new Map<number, KeptText>()
   const calls = new Map<number, ArgumentPieces>()
+  const repeated: string[] = []
   let report: UsageReport = {}
   let end: { reason: StopReason; stopSequence?: string } | undefined
   let fault: Fault | undefined
@@ -33,8 +34,10 @@ export function createFold(): { push(event: AnswerEvent): void; outcome(): Folde
         return
       case 'block_stop': {
         const text = open.get(event.index)!.toString()
+        const read = calls.get(event.index)?.read(text) ?? text
+        if (read !== text) repeated.push(beforeLast(text, read))
         blocks[event.index]!.cut = event.cut
-        blocks[event.index]!.text = calls.get(event.index)?.read(text) ?? text
+        blocks[event.index]!.text = read
         open.delete(event.index)
         return
       }
@@ -54,6 +57,6 @@ export function createFold(): { push(event: AnswerEvent): void; outcome(): Folde
   function outcome(): Folded {
     for (const [index, text] of open) blocks[index]!.text = text.toString()
     if (fault) return { fault, report }
-    return end ? { answer: { blocks, ...end, report } } : 'none'
+    return end ? { answer: { blocks, ...end, report }, repeated } : 'none'
   }
 }

@@ -53,3 +53,25 @@ export class ArgumentPieces {
     return last !== undefined && last !== joined && !isJsonObject(joined) && isJsonObject(last) ? last : joined
   }
 }
+
+/**
+ * Returns the texts that the last piece of a call repeats (see `ArgumentPieces`). They are no part of a whole answer, so
+ * they must not be billed.
+ * @param told each piece, with a key of its call
+ */
+export function repeatedTexts(told: readonly (readonly [key: unknown, piece: unknown])[]): string[] {
+  const calls = new Map<unknown, { pieces: ArgumentPieces; joined: string }>()
+  for (const [key, piece] of told) {
+    if (typeof piece !== 'string') continue
+    const call = calls.get(key) ?? { pieces: new ArgumentPieces(), joined: '' }
+    call.pieces.add(piece)
+    call.joined += piece
+    calls.set(key, call)
+  }
+  return Array.from(calls.values(), ({ pieces, joined }) => beforeLast(joined, pieces.read(joined)))
+}
+
+/** The joined pieces before the last piece; '' if the joined pieces are the arguments. */
+export function beforeLast(joined: string, read: string): string {
+  return joined.slice(0, joined.length - read.length)
+}

@@ -233,6 +233,23 @@ test('BUG-7 Y4 cumulative arguments of any wire: the last piece counts if the an
   )
 })
 
+test('Y4 C14 cumulative arguments are estimated once if the answer is read as a whole', () => {
+  const text = JSON.stringify({ text: 'The quick brown fox jumps over the lazy dog. '.repeat(40) })
+  const pieces = Array.from({ length: 200 }, (_, at) => text.slice(0, Math.ceil((text.length * (at + 1)) / 200)))
+  for (const wire of ['chat', 'messages', 'responses'] as const) {
+    const estimateOf = (list: string[]) => {
+      const folded = openWhole(wire === 'chat' ? 'messages' : 'chat', wire)
+      folded.push(Buffer.from(cumulativeScripts[wire](list)))
+      folded.end()
+      const answer = folded.whole()
+      assert.ok(answer.state === 'finished')
+      return answer.estimateOutput()
+    }
+    const [once, again] = [estimateOf([text]), estimateOf(pieces)]
+    assert.ok(Math.abs(once - again) <= once / 20, `${wire}: ${once} and ${again}`)
+  }
+})
+
 const cumulative = (...what: Profile['cumulative'][number][]): Options => ({ profile: { cumulative: what } })
 
 test('BUG-7 Y4 cumulative arguments in a live stream are a setting of the profile, on every wire', () => {

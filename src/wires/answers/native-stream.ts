@@ -4,10 +4,11 @@ import { parseUpstreamJson } from '../../bytes/scan.ts'
 import { createSseReader, isDoneMark } from '../../bytes/sse.ts'
 import type { Fault } from '../../inference/answer.ts'
 import type { Spoken, Stage } from '../../inference/meter.ts'
+import { repeatedTexts } from '../../inference/raw-arguments.ts'
 import { mergeUsage, noteAnswer, type Usage, type UsageReport } from '../../inference/usage.ts'
 import { brokenFault, type ErrorFacts, readErrorBody } from './faults.ts'
 import { JsonPatch } from './json-patch.ts'
-import { countSeen, type NativeHead, ProducedText } from './native-answer.ts'
+import { countSeen, estimateTexts, type NativeHead, ProducedText } from './native-answer.ts'
 import { parseAnswer, unreadable } from './read-answer.ts'
 import type { RelayState, StreamFold, StreamRelay, WholeAnswer } from './relay.ts'
 
@@ -23,6 +24,8 @@ export type AnswerForms = {
    * @param events all events that a streaming client would receive
    */
   fold(events: readonly JsonObject[]): string
+  /** Returns the pieces of arguments in a stream, each with a key of its call. */
+  argumentsIn(events: readonly JsonObject[]): (readonly [key: unknown, piece: unknown])[]
 }
 
 /** The largest stream that is converted to JSON, in bytes (reliability §3). */
@@ -66,7 +69,11 @@ export abstract class NativeStream implements StreamRelay, StreamFold {
     return {
       state: 'finished',
       report: this.report,
-      estimateOutput: () => this.estimateOutput(),
+      estimateOutput: (enough = 0) => {
+        const most = this.estimateOutput()
+        if (most <= enough) return most
+        return Math.max(0, most - estimateTexts(repeatedTexts(this.forms.argumentsIn(events))))
+      },
       lastSealed: () => this.lastSealed(),
       encode: (usage) => this.forms.fold([...events, ...(eventsOf(this.finish(usage)) ?? [])]),
     }
@@ -145,6 +152,11 @@ export abstract class NativeStream implements StreamRelay, StreamFold {
     this.produced.compact()
   }
 
+  /** Whether the answer is converted to JSON. The whole answer is then read at once. */
+  protected get isFolding(): boolean {
+    return this.#folded !== undefined
+  }
+
   /** Whether the gateway has stopped showing the answer to the client. */
   protected get isHushed(): boolean {
     return this.#shownTokens !== undefined
@@ -152,11 +164,6 @@ export abstract class NativeStream implements StreamRelay, StreamFold {
 
   estimateOutput(): number {
     return this.#shownTokens ?? this.produced.estimateTokens()
-  /** Whether the answer is converted to JSON. The whole answer is then read at once. */
-  protected get isFolding(): boolean {
-    return this.#folded !== undefined
-  }
-
   }
 
   abstract finish(usage: Usage): string

@@ -33,6 +33,15 @@ export const completionForms: AnswerForms = {
     })
     return JSON.stringify({ ...completion, choices })
   },
+  argumentsIn: (chunks) =>
+    chunks
+      .flatMap(({ choices }) => objectsOf(choices))
+      .flatMap(({ index, delta }) =>
+        objectsOf(asObject(delta)?.['tool_calls']).map((call) => [
+          `${index}/${call['index']}`,
+          asObject(call['function'])?.['arguments'],
+        ]),
+      ),
 }
 
 /** Members whose texts arrive in pieces. Any other text arrives once, or is repeated unchanged. */

@@ -1,7 +1,7 @@
 import { encodeLatin1, type RawFrame, withData } from '../../bytes/frame-cutter.ts'
 import { asObject, type JsonObject } from '../../bytes/json.ts'
 import { JsonSource, writeJson } from '../../bytes/json-source.ts'
-import { objectOfArguments } from '../../inference/raw-arguments.ts'
+import { ArgumentPieces, objectOfArguments } from '../../inference/raw-arguments.ts'
 import { JsonPatch } from '../answers/json-patch.ts'
 import type { AnswerForms } from '../answers/native-stream.ts'
 import { contentDeltas } from './block-content.ts'
@@ -34,6 +34,7 @@ export const messageForms: AnswerForms = {
     let message: JsonObject = {}
     const content: JsonObject[] = []
     let input = ''
+    let pieces = new ArgumentPieces()
     for (const { type, delta, message: begun, content_block, ...others } of events) {
       const { type: kind, ...members } = asObject(delta) ?? {}
       if (type === 'message_start') message = asObject(begun) ?? {}
@@ -45,16 +46,20 @@ export const messageForms: AnswerForms = {
           ...members,
           usage: { ...asObject(message['usage']), ...asObject(others['usage']) },
         }
-      else if (kind === 'input_json_delta') input += `${members['partial_json']}`
-      else if (type === 'content_block_delta') addTo(content.at(-1)!, `${kind}`, members)
+      else if (kind === 'input_json_delta') {
+        input += `${members['partial_json']}`
+        pieces.add(`${members['partial_json']}`)
+      } else if (type === 'content_block_delta') addTo(content.at(-1)!, `${kind}`, members)
       else if (type === 'content_block_stop' && input !== '') {
         // The input of a call may be incomplete, and is then kept as text (R-ARGS). Numbers keep their digits (T16).
-        content.at(-1)!['input'] = new JsonSource([objectOfArguments(input)])
+        content.at(-1)!['input'] = new JsonSource([objectOfArguments(pieces.read(input))])
         input = ''
+        pieces = new ArgumentPieces()
       }
     }
     return writeJson({ ...message, content }).toString()
   },
+  argumentsIn: (events) => events.map(({ index, delta }) => [index, asObject(delta)?.['partial_json']]),
 }
 
 function addTo(block: JsonObject, kind: string, members: JsonObject): void {

@@ -35,13 +35,14 @@ export class MessagesNativeStream extends NativeStream {
     this.produced,
     (number) => mintCallId('toolu_', this.head, number),
     this.head.model.profile.cumulative,
+    () => this.isFolding,
   )
   #hasStarted = false
   #hasDelta = false
   #reason: unknown
-  /** The blocks that the message in the start event contains, as JSON. */
   /** The `delta` of the last event that had a stop reason. */
   #ending: JsonObject = {}
+  /** The blocks that the message in the start event contains, as JSON. */
   #startContent: string[] = []
   /** The last `message_delta`, which has the final stop reason. Its counters are replaced by the billed counters. */
   #last: { frame: RawFrame; data: string } | undefined

@@ -66,11 +66,10 @@ export const responseForms: AnswerForms = {
   fold(events) {
     const last = asObject(events.at(-1)?.['response']) ?? {}
     const calls = new Map<unknown, ArgumentPieces>()
-    for (const { type, item_id, delta } of events) {
-      if (type !== 'response.function_call_arguments.delta') continue
-      const pieces = calls.get(item_id) ?? new ArgumentPieces()
-      pieces.add(`${delta}`)
-      calls.set(item_id, pieces)
+    for (const [id, piece] of responseForms.argumentsIn(events)) {
+      const pieces = calls.get(id) ?? new ArgumentPieces()
+      pieces.add(`${piece}`)
+      calls.set(id, pieces)
     }
     const items = events.flatMap(({ type, item }) => (type === 'response.output_item.done' ? [item] : []))
     const whole = objectsOf(last['output'])
@@ -80,4 +79,8 @@ export const responseForms: AnswerForms = {
     })
     return JSON.stringify({ ...last, output })
   },
+  argumentsIn: (events) =>
+    events.flatMap(({ type, item_id, delta }) =>
+      type === 'response.function_call_arguments.delta' ? [[item_id, delta] as const] : [],
+    ),
 }
