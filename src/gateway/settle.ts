@@ -223,12 +223,12 @@ function isForm(told: string, asked: string): boolean {
 }
 
 /**
- * Whether the names are equal, or one is the end of the other after a slash or a vendor's dot
- * (`us.anthropic.claude-…`).
+ * Whether the names are equal, or one is the end of the other after a path, a vendor with its dot, or both
+ * (`inference-profile/us-gov.anthropic.claude-…`).
  */
 function isTail(one: string, other: string): boolean {
   const [long, short] = one.length < other.length ? [other, one] : [one, other]
   if (!long.endsWith(short) || short === '') return false
   const before = long.slice(0, long.length - short.length)
-  return before === '' || before.endsWith('/') || /^(?:[a-z]+\.)+$/.test(before)
+  return /(?:^|\/)(?:[a-z-]+\.)*$/.test(before)
 }

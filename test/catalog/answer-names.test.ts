@@ -28,6 +28,16 @@ const rows: [asked: string, same: readonly string[], other: readonly string[]][]
     ['claude-3-7-sonnet-20250219', 'anthropic.claude-3-7-sonnet-20250219-v1:0'],
     ['claude-3-7-sonnet-20250101', 'claude-3-opus'],
   ],
+  [
+    'us-gov.anthropic.claude-sonnet-4-5-20250929-v1:0',
+    ['claude-sonnet-4-5-20250929', 'anthropic.claude-sonnet-4-5-20250929-v1:0'],
+    ['claude-haiku-4-5-20251001', 'sonnet-4-5-20250929'],
+  ],
+  [
+    'arn:aws:bedrock:eu-west-1:123456789012:inference-profile/eu.anthropic.claude-sonnet-4-5-20250929-v1:0',
+    ['claude-sonnet-4-5-20250929', 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0'],
+    ['claude-haiku-4-5-20251001'],
+  ],
   ['mistral-large', ['mistral-large-2411'], ['mistral-small-2501']],
   ['command-r', ['command-r-08-2024'], ['command-r-plus']],
   ['gemini-2.5-flash-preview', ['models/gemini-2.5-flash-preview-04-17'], ['gemini-2.5-pro-preview-05-06']],
