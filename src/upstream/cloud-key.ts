@@ -127,7 +127,11 @@ export class CloudKey implements LiveKey, CloudCredential {
   /** Returns the headers that sign a request or contain the bearer token. Called only while `value` is set. */
   readonly headers: CredentialHeaders = (_, parts) => {
     const { use } = this.#token!
-    if ('bearer' in use) return [...bearer(use.bearer, parts), ...(use.headers ?? [])]
+    if ('bearer' in use) {
+      // A configured header, such as the project that pays, replaces the one from the file of credentials.
+      const own = (use.headers ?? []).filter(([name]) => !parts.headers.includes(name))
+      return [...bearer(use.bearer, parts), ...own]
+    }
     const place = this.#account as AwsAccount
     if (place.sign === 'bearer') return bearer(this.#mint(use, place.region), parts)
     const { host } = new URL(parts.baseUrl)

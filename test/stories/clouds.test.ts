@@ -123,6 +123,26 @@ test('clouds 3.3 4 a token of Google or Entra is sent as a bearer on every wire,
   }
 })
 
+test('clouds 3.3 a configured project that pays replaces the one in the file of credentials', async () => {
+  const folder = testFolder('clouds')
+  atEnd(() => rmSync(folder, { recursive: true }))
+  const upstream = await startRawUpstream()
+  const cloud = await startCloud(() => Date.now())
+  const google = { credentials_file: writeServiceAccount(folder, cloud, { quota_project_id: 'p-1' }) }
+  const headers = { 'X-Goog-User-Project': 'p-2' }
+  const gateway = await startTestGateway({
+    models: [testModel('native-chat', 'chat', { upstream: 'far' })],
+    upstream: () => ({ upstreams: { far: { base_url: upstream.url, headers, accounts: [{ name: 'a', google }] } } }),
+  })
+  upstream.play(whole(answers.chat))
+  assert.equal((await gateway.post(paths.chat, asks.chat)).status, 200)
+  const sent = upstream.requests[0]!.headers.filter(([name]) => /authorization|user-project/.test(name))
+  assert.deepEqual(sent, [
+    ['x-goog-user-project', 'p-2'],
+    ['authorization', `Bearer ${canary}-token-1`],
+  ])
+})
+
 const expired = (status: number, name: string, headers: Record<string, string> = {}, body?: object) =>
   whole(body ?? { message: 'The security token included in the request is expired' }, status, {
     'x-amzn-errortype': `${name}:http://internal.amazon.com/coral/com.amazon.bedrock/`,
