@@ -318,6 +318,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
   'anthropic-mantle': { messages: { ...anthropic, shape: 'none' } },
   // Claude at `InvokeModel` of Bedrock (@anthropic-ai/bedrock-sdk 1.1.3; docs.aws.amazon.com/bedrock, 2026-11).
   'anthropic-bedrock': { messages: { ...anthropic, envelope: bedrockEnvelope } },
+  'anthropic-bedrock-fixed-sampling': { messages: { ...fixedAnthropic, envelope: bedrockEnvelope } },
 
   openai: { chat: openaiChat, responses: openaiTools },
   'openai-reasoning': {

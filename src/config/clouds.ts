@@ -95,6 +95,17 @@ const awsHost = new RegExp(
   `(?:^|\\.)(${[...services.keys()].join('|')})(?:-fips)?\\.([a-z]{2,4}(?:-[a-z]+)+-\\d)\\.(?:vpce\\.)?(?:amazonaws\\.(?:com(?:\\.cn)?|eu)|api\\.aws)$`,
 )
 
+/** The domains of regions in China and in the European Sovereign Cloud, by the first part of the region. */
+const domains = new Map([
+  ['cn', 'amazonaws.com.cn'],
+  ['eusc', 'amazonaws.eu'],
+])
+
+/** Returns the domain of AWS's hosts in a region. */
+export function awsDomainOf(region: string): string {
+  return domains.get(region.slice(0, region.indexOf('-'))) ?? 'amazonaws.com'
+}
+
 /** Returns region and service from the host of an upstream. Undefined if the host is not one of AWS's. */
 function placeOf(baseUrl: string): SigningPlace | undefined {
   const [, name, region] = awsHost.exec(new URL(baseUrl).hostname) ?? []

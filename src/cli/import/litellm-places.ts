@@ -2,6 +2,7 @@
 import type { Preset } from '../../catalog/presets.ts'
 import { presets } from '../../catalog/presets.ts'
 import type { ModelWire } from '../../catalog/wire-names.ts'
+import { awsDomainOf, placeFor } from '../../config/clouds.ts'
 
 /*
  * How each provider of LiteLLM is reached: our wire and profile, its address, and the variable of its key. Addresses
@@ -46,6 +47,13 @@ function profileOf(name: string, model: string): string {
   const preset = presets[name]!
   const known = preset.models.find(({ id }) => id === model)
   return known?.profile ?? profilesByName[name]?.find(([names]) => names.test(model))?.[1] ?? preset.profile
+}
+
+/** Returns the profile of a Claude model at a cloud. @param model the cloud's name, with vendor, date and version */
+function profileOfClaude(cloud: 'anthropic-bedrock' | 'anthropic-google', model: string): string {
+  const name = model.replace(/^.*[./](?=claude)/s, '').replace(/@.*$/s, '')
+  const known = profileOf('anthropic', name.replace(/-v\d+(?::\d+)?$/, '').replace(/-\d{8}$/, ''))
+  return known === presets['anthropic']!.fixedSamplingProfile ? `${cloud}-fixed-sampling` : cloud
 }
 
 const withoutEnd = (url: string) =>
@@ -168,7 +176,10 @@ const azureAi: WaysOfProvider = (model, text) => {
       { ...way, wire: 'messages', profile: profileOf('anthropic', model), upstream: { base_url: `${host}/anthropic` } },
     ]
   const header = 'key' in account ? { key_header: 'api-key' } : {}
-  return [{ ...way, wire: 'chat', profile: 'default-chat', upstream: { base_url: `${host}/openai/v1`, ...header } }]
+  // Endpoints of single models have hosts of their own. They take the key as `Authorization`.
+  const isResource = url.startsWith('$') || /\.(services\.ai|openai|cognitiveservices)\.azure\.com$/.test(host)
+  const upstream = isResource ? { base_url: `${host}/openai/v1`, ...header } : asWritten(url)
+  return [{ ...way, wire: 'chat', profile: 'default-chat', upstream }]
 }
 
 /** Matches models that Bedrock serves as chat completions (docs/providers.md; presets of `bedrock`). */
@@ -176,17 +187,19 @@ const mantleFamilies = /^(openai|deepseek|qwen|zai|moonshotai|moonshot|mistral|m
 
 const bedrock: WaysOfProvider = (asked, text) => {
   const [, inPath, rest] =
-    /^(?:(?:converse|invoke|converse_like|mantle)\/)?(?:([a-z]{2}(?:-[a-z]+)+-\d)\/)?(.*)$/s.exec(asked)!
+    /^(?:(?:converse|invoke|converse_like|mantle)\/)?(?:([a-z]{2,4}(?:-[a-z]+)+-\d)\/)?(.*)$/s.exec(asked)!
   const model = rest!
   const region = text('aws_region_name') ?? inPath ?? '${AWS_REGION_NAME:-us-east-1}'
   const key = text('api_key')
-  const endpoint = text('aws_bedrock_runtime_endpoint')
+  const endpoint = text('api_base') || text('aws_bedrock_runtime_endpoint') || undefined
+  /** Whether the account must name the region and the service, because the address does not. */
+  const isVague = endpoint ? !URL.canParse(endpoint) || placeFor(endpoint, {}, {}).region === '' : region.includes('$')
   const settings = {
     profile: text('aws_profile_name'),
     role: text('aws_role_name'),
     session_name: text('aws_session_name'),
     external_id: text('aws_external_id'),
-    ...((endpoint || region.includes('$')) && { region, service: 'bedrock' }),
+    ...(isVague && { region, service: 'bedrock' }),
   }
   const aws = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
   const account = key === undefined ? { aws } : { key }
@@ -194,35 +207,48 @@ const bedrock: WaysOfProvider = (asked, text) => {
   const way = { account, model, isOwn: false }
   if (/(^|\.)anthropic\./.test(model) || model.startsWith('arn:')) {
     const paths = { messages: { whole: '/model/{model}/invoke', stream: '/model/{model}/invoke-with-response-stream' } }
-    const base = withoutEnd(endpoint ?? `https://bedrock-runtime.${region}.amazonaws.com`)
+    const base = withoutEnd(endpoint ?? `https://bedrock-runtime.${region}.${awsDomainOf(region)}`)
     const upstream = { base_url: base, paths, ...header }
-    return [{ ...way, wire: 'messages', profile: 'anthropic-bedrock', upstream }]
+    const profile = profileOfClaude('anthropic-bedrock', text('base_model') ?? model)
+    return [{ ...way, wire: 'messages', profile, upstream }]
   }
-  if (mantleFamilies.test(model))
+  if (mantleFamilies.test(model)) {
+    if (endpoint && !endpoint.includes('bedrock-mantle'))
+      return 'its address is for another API of Bedrock: set an `api_base` for chat completions, with the provider `openai`'
     return [
       {
         ...{ ...way, wire: 'chat', profile: 'default-chat' },
-        account: key === undefined && region.includes('$') ? { aws: { ...aws, service: 'bedrock-mantle' } } : account,
-        upstream: { base_url: `https://bedrock-mantle.${region}.api.aws/v1` },
+        account: key === undefined && isVague ? { aws: { ...aws, service: 'bedrock-mantle' } } : account,
+        upstream: { base_url: withoutEnd(endpoint ?? `https://bedrock-mantle.${region}.api.aws/v1`) },
       },
     ]
+  }
   return 'Bedrock serves it by its Converse API only, which is no wire of triwire'
 }
 
+/** The hosts of Vertex by location. The host of any other location begins with its name (docs/providers.md). */
+const vertexHosts = new Map([
+  ['global', 'aiplatform.googleapis.com'],
+  ['us', 'aiplatform.us.rep.googleapis.com'],
+  ['eu', 'aiplatform.eu.rep.googleapis.com'],
+])
+
 const vertex: WaysOfProvider = (model, text) => {
+  if (text('api_base')) return 'its `api_base` is not carried: make an upstream with this address'
   const project = text('vertex_project') ?? '${VERTEXAI_PROJECT}'
   const location = text('vertex_location') ?? '${VERTEXAI_LOCATION:-us-central1}'
   const file = text('vertex_credentials')
   if (file?.trimStart().startsWith('{'))
     return 'its `vertex_credentials` are written out: put them into a file and name that'
   const account = { google: file === undefined ? {} : { credentials_file: file } }
-  const base_url = `https://${location === 'global' ? '' : `${location}-`}aiplatform.googleapis.com`
+  const base_url = `https://${vertexHosts.get(location) ?? `${location}-aiplatform.googleapis.com`}`
   const root = `/v1/projects/${project}/locations/${location}`
   const way = { account, isOwn: false }
   if (/^claude/.test(model)) {
     const at = `${root}/publishers/anthropic/models/{model}`
     const paths = { messages: { whole: `${at}:rawPredict`, stream: `${at}:streamRawPredict` } }
-    return [{ ...way, model, wire: 'messages', profile: 'anthropic-google', upstream: { base_url, paths } }]
+    const profile = profileOfClaude('anthropic-google', text('base_model') ?? model)
+    return [{ ...way, model, wire: 'messages', profile, upstream: { base_url, paths } }]
   }
   if (!/^gemini/.test(model) && !model.includes('/'))
     return 'it has an address of its own at Google: set it as provider `openai` with `api_base`'
@@ -288,7 +314,7 @@ const bareNames: readonly (readonly [RegExp, string])[] = [
   [/^(gpt-|chatgpt-|o\d|codex)/, 'openai'],
   [/^claude/, 'anthropic'],
   [/^gemini/, 'vertex_ai'],
-  [/^(us|eu|apac|global)?\.?(anthropic|amazon|meta|deepseek|openai)\./, 'bedrock'],
+  [/^((us|eu|apac|global|jp|au)\.)?(anthropic|amazon|meta|deepseek|openai)\./, 'bedrock'],
 ]
 
 /**

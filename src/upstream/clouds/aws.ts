@@ -1,6 +1,7 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { type AwsCredentials, signRequest } from '../../clouds/sigv4.ts'
+import { awsDomainOf } from '../../config/clouds.ts'
 import type { AwsAccount } from '../../config/config.ts'
 import {
   askSource,
@@ -173,12 +174,6 @@ async function assumeByToken(wish: RoleWish & { file: string }, around: SourceAr
   return { ...readRole(text, around), source: 'web identity' }
 }
 
-/** The domains of regions in China and in the European Sovereign Cloud, by the first part of the region. */
-const domains = new Map([
-  ['cn', 'amazonaws.com.cn'],
-  ['eusc', 'amazonaws.eu'],
-])
-
 /** Sends a request to STS. @param credentials undefined for a request that is not signed */
 async function askSts(
   credentials: AwsCredentials | undefined,
@@ -186,8 +181,8 @@ async function askSts(
   fields: Record<string, string | undefined>,
   around: SourceAround,
 ): Promise<string> {
-  const domain = domains.get(region.slice(0, region.indexOf('-'))) ?? 'amazonaws.com'
-  const base = (around.env['AWS_ENDPOINT_URL_STS'] || `https://sts.${region}.${domain}`).replace(/\/+$/, '')
+  const usual = `https://sts.${region}.${awsDomainOf(region)}`
+  const base = (around.env['AWS_ENDPOINT_URL_STS'] || usual).replace(/\/+$/, '')
   const form = formOf({ ...fields, Version: '2011-06-15' })
   const url = URL.parse(`${base}/`)
   const ask = async () => {

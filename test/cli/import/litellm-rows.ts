@@ -173,12 +173,15 @@ export const rows: LitellmRow[] = [
         `model: azure_ai/claude-x, api_base: "https://r.services.ai.azure.com/anthropic", api_key: k, ${priced}`,
       ),
       entry('c', `model: azure_ai/x, api_base: "https://r.services.ai.azure.com/models", api_key: k, ${priced}`),
+      entry('d', `model: azure_ai/y, api_base: "https://y.eastus2.models.ai.azure.com/v1/", api_key: k, ${priced}`),
     ),
-    models: ['a', 'b', 'c'],
+    models: ['a', 'b', 'c', 'd'],
     check: (config) => {
       assert.equal(upstreamOf(config, 'azure')['base_url'], 'https://r.openai.azure.com/openai/v1')
       assert.equal(modelOf(config, 'b')['wire'], 'messages')
       assert.equal(upstreamOf(config, 'azure_ai-2')['base_url'], 'https://r.services.ai.azure.com/openai/v1')
+      const { base_url, key_header } = upstreamOf(config, 'azure_ai-3')
+      assert.deepEqual([base_url, key_header], ['https://y.eastus2.models.ai.azure.com/v1', undefined])
     },
   },
   {
@@ -196,8 +199,41 @@ export const rows: LitellmRow[] = [
     left: ['model_list[2].model_name', 'model_list[2].litellm_params.model'],
     check: (config) => {
       assert.equal(upstreamOf(config, 'bedrock')['base_url'], 'https://bedrock-runtime.eu-west-1.amazonaws.com')
-      assert.equal(modelOf(config, 'c')['profile'], 'anthropic-bedrock')
+      assert.equal(modelOf(config, 'c')['profile'], 'anthropic-bedrock-fixed-sampling')
     },
+  },
+  {
+    name: 'Bedrock: regions with a domain of their own, an address of its own, and addresses that cannot be carried',
+    isEdge: true,
+    file: list(
+      entry('e', `model: bedrock/eusc-de-east-1/anthropic.claude-sonnet-5-5-v1:0, ${priced}`),
+      entry('c', `model: jp.anthropic.claude-sonnet-5-5-v1:0, aws_region_name: cn-north-1, ${priced}`),
+      entry(
+        'p',
+        `model: bedrock/anthropic.claude-sonnet-5-5-v1:0, aws_region_name: eu-west-1, api_base: "https://bedrock.example", ${priced}`,
+      ),
+      entry(
+        'm',
+        `model: bedrock/openai.gpt-oss-20b, api_base: "https://bedrock-mantle.eu-west-1.api.aws/v1", ${priced}`,
+      ),
+      entry(
+        'o',
+        `model: bedrock/openai.gpt-oss-20b, aws_bedrock_runtime_endpoint: "https://bedrock.example", ${priced}`,
+      ),
+      entry('v', `model: vertex_ai/gemini-3.8-flash, api_base: "https://vertex.example/gemini", ${priced}`),
+    ),
+    models: ['e', 'c', 'p', 'm'],
+    left: ['model_list[4].model_name', 'model_list[5].litellm_params.api_base'],
+    check: (config) =>
+      assert.deepEqual(
+        Object.values(config['upstreams'] as Record<string, Entry>).map((upstream) => upstream['base_url']),
+        [
+          'https://bedrock-runtime.eusc-de-east-1.amazonaws.eu',
+          'https://bedrock-runtime.cn-north-1.amazonaws.com.cn',
+          'https://bedrock.example',
+          'https://bedrock-mantle.eu-west-1.api.aws/v1',
+        ],
+      ),
   },
   {
     name: 'Vertex: Gemini and Claude',
@@ -207,15 +243,18 @@ export const rows: LitellmRow[] = [
         `model: vertex_ai/gemini-3.8-flash, vertex_project: p, vertex_location: global, vertex_credentials: /sa.json`,
       ),
       entry('c', `model: vertex_ai/claude-sonnet-5-5@default, vertex_project: ${env('P')}, vertex_location: us-east5`),
+      entry('e', 'model: vertex_ai/claude-sonnet-5-5, vertex_project: p, vertex_location: eu'),
     ),
-    models: ['g', 'c'],
+    models: ['g', 'c', 'e'],
     check: (config) => {
       assert.equal(modelOf(config, 'g')['upstream_model'], 'google/gemini-3.8-flash')
+      assert.equal(modelOf(config, 'c')['profile'], 'anthropic-google-fixed-sampling')
       assert.equal(upstreamOf(config, 'vertex_ai')['base_url'], 'https://aiplatform.googleapis.com')
       assert.match(
         JSON.stringify(upstreamOf(config, 'vertex_ai-2')),
         /projects\/\$\{P\}\/locations\/us-east5.*rawPredict/,
       )
+      assert.equal(upstreamOf(config, 'vertex_ai-3')['base_url'], 'https://aiplatform.eu.rep.googleapis.com')
     },
   },
   {
