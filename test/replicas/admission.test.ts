@@ -1,7 +1,9 @@
+import assert from 'node:assert/strict'
 import test from 'node:test'
+import { nanosMax } from '../../src/accounts/credit.ts'
 import { withoutPostgres } from '../support/postgres.ts'
 import { isNightly } from '../support/runs.ts'
-import { clusterOfFile } from './cluster.ts'
+import { clusterOfFile, openShared, startReplica } from './cluster.ts'
 import * as laws from './laws.ts'
 
 const cluster = clusterOfFile()
@@ -38,4 +40,23 @@ test('X7: a database whose default sessions are repeatable read or read only cha
   const defaults = { default_transaction_isolation: 'repeatable read', default_transaction_read_only: 'on' }
   await laws.exactWindow(cluster(), 'repeatable', { defaults })
   await laws.boundedOverdraft(cluster(), 'repeatable-credit', { defaults })
+})
+
+test('R15 X7: the largest budget has no more left than fits into 64 bits, if a debit of the period before was given back', {
+  skip,
+}, async () => {
+  const store = await openShared(cluster(), 'largest', { patienceMs: 2_000 })
+  const replica = await startReplica(store.shared)
+  const [account, other] = [await store.createAccount(10n), await store.createAccount(10n)]
+  const key = { id: 'key_0000000000000001', requestsPerMinute: undefined, budgetNanos: nanosMax }
+  for (const scope of [account, key.id])
+    await store.operator.query(
+      'INSERT INTO triwire.spends (scope, from_ms, until_ms, spent) VALUES ($1, 0, 8640000000000000, -5)',
+      [scope],
+    )
+  const asked = [replica.ask(account, 3n, { budgetNanos: nanosMax, key }), replica.ask(other, 3n)]
+  const [first, second] = await Promise.all(asked)
+  assert.deepEqual([first!.verdict, second!.verdict], ['admitted', 'admitted'])
+  assert.equal(first!.figures?.key?.budget?.leftNanos, nanosMax)
+  assert.equal(first!.figures?.budget?.freeNanos, nanosMax - 3n)
 })

@@ -201,7 +201,7 @@ export async function startReplica(shared: Shared, options: ReplicaOptions = {})
 
 type Asked = Pick<
   Extract<Parameters<AdmissionDesk['take']>[0][number], { say: 'ask' }>['ask'],
-  'requestsPerMinute' | 'place' | 'key' | 'person'
+  'requestsPerMinute' | 'place' | 'budgetNanos' | 'key' | 'person'
 >
 
 const unlimited = { requestsPerMinute: 1_000_000 }

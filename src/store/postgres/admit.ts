@@ -1,3 +1,4 @@
+import { nanosMax } from '../../accounts/credit.ts'
 import type { DeskVerdict } from '../../accounts/desk.ts'
 import { wasSeen } from '../sql/spends.ts'
 import { defineFunction } from './migrate.ts'
@@ -61,6 +62,12 @@ export const windowMs = 60_000
  * again.
  */
 const graceMs = 3_000
+
+/**
+ * SQL: what is left of a budget, at most the highest number of 64 bits. The spend is negative if a debit of an earlier
+ * period was given back.
+ */
+const leftOf = (spent: string) => `budgets[i] - greatest(${spent}, budgets[i] - ${nanosMax})`
 
 /**
  * Locks the scopes, reads the figures of the other replicas, judges the asks, and writes the caller's new figures. A
@@ -131,14 +138,14 @@ BEGIN
       amount := coalesce(amount, 0);
       IF budgets[i] IS NOT NULL THEN
         SELECT s.spent, s.until_ms INTO spent, renewal FROM triwire.spends s WHERE s.scope = scopes[i] AND s.until_ms > t;
-        lefts[i] := budgets[i] - coalesce(spent, 0);
+        lefts[i] := ${leftOf('coalesce(spent, 0)')};
         spares[i] := lefts[i] - helds[i] - held_by_others;
         renews[i] := renewal;
       END IF;
     ELSIF budgets[i] IS NULL THEN amount := NULL;
     ELSE
       SELECT s.spent, s.until_ms INTO amount, renewal FROM triwire.spends s WHERE s.scope = scopes[i] AND s.until_ms > t;
-      amount := budgets[i] - coalesce(amount, 0);
+      amount := ${leftOf('coalesce(amount, 0)')};
       renews[i] := renewal;
     END IF;
     IF windows[i] <> began THEN takens[i] := 0; END IF;
