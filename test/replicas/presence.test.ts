@@ -139,6 +139,30 @@ test('X7: a replica whose number a promoted standby gave to another registers as
   assert.deepEqual(await shares(), [{ replica: number + 1, held: 4n }])
 })
 
+test('X7: a replica asks nothing with a number that a promoted standby gave to another', { skip }, async () => {
+  const store = await openShared(cluster(), 'borrowed')
+  const replica = await startReplica(store.shared, { name: 'one' })
+  const account = await store.createAccount(10n)
+  await replica.take(account, 4)
+  const { id } = replica.identity
+  // Until its next beat the replica does not know that the number is another's by now.
+  replica.presence.beat = async () => {}
+  await store.operator.query('UPDATE triwire.replicas SET started_ms = started_ms + 1 WHERE id = $1', [id])
+  await store.emptyUnlogged()
+  await store.operator.query(
+    `SELECT ${tell.name}($1, started_ms, 1, 1, true, '{}', '{}', '{}', '{}') FROM triwire.replicas WHERE id = $1`,
+    [id],
+  )
+  let tries = 0
+  const asked = replica.take(account, 1)
+  await until(async () => {
+    const rows = await store.operator.query('SELECT held FROM triwire.shares')
+    assert.deepEqual(rows, [])
+    return ++tries > 20
+  })
+  assert.deepEqual(await replica.stop().then(() => asked), { silent: 1 })
+})
+
 test('X7: state of idle accounts is removed from process and database; holds stay', { skip }, async () => {
   const store = await openShared(cluster(), 'idle')
   const replica = await startReplica(store.shared)

@@ -5,7 +5,7 @@ import type { Transaction } from './database.ts'
 import { call, type SqlFunction } from './migrate.ts'
 import { Pace } from './pace.ts'
 import { leaseMs } from './replicas.ts'
-import { type AccountShares, isDirty, keyOf, type Share, ShareBook, sharesOf } from './shares.ts'
+import { type AccountShares, type Identity, isDirty, keyOf, type Share, ShareBook, sharesOf } from './shares.ts'
 import { codeOf } from './trouble.ts'
 
 type DeskOptions = {
@@ -27,12 +27,6 @@ type DeskOptions = {
   /** The SQL functions to call; a test replaces them. */
   functions?: { admit: SqlFunction; tell: SqlFunction }
 }
-
-/**
- * The identity of a replica in the database. `id` alone is not unique, because a promoted standby may assign the same
- * id again.
- */
-export type Identity = { id: number; startedMs: number }
 
 const patienceMs = 2_000
 
@@ -286,7 +280,7 @@ export class AdmissionDesk {
     const { database, functions, clockMs, answer } = this.#options
     if (!this.#identity) return new Error('not registered yet')
     for (const account of batch) account.asks = account.asks.filter(({ isOver }) => !isOver)
-    const asking = callOf(this.#identity.id, this.#options.leaseMs, ++this.#turn, batch)
+    const asking = callOf(this.#identity, this.#options.leaseMs, ++this.#turn, batch)
     const asked = batch.map(({ asks }) => asks)
     // Asks that arrive during this call go with the next one.
     for (const account of batch) Object.assign(account, { asks: [], isAsked: true })

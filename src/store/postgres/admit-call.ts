@@ -1,6 +1,15 @@
 import type { BudgetLeft, DeskAnswer, DeskVerdict, KeyFigures, KeyScope, PlaceTaken } from '../../accounts/desk.ts'
 import { verdictCodes } from './admit.ts'
-import { type AccountShares, countOf, giveBack, isDirty, keyOf, type OpenAsk, type Share } from './shares.ts'
+import {
+  type AccountShares,
+  countOf,
+  giveBack,
+  type Identity,
+  isDirty,
+  keyOf,
+  type OpenAsk,
+  type Share,
+} from './shares.ts'
 
 /** An account, a key or a person that a call of `admit` checks. A `limit` or `budget` of `''` means none. */
 type Scope = { share: Share; limit: number | ''; budget: bigint | ''; isKey: boolean; asks: readonly OpenAsk[] }
@@ -23,13 +32,18 @@ type AdmitCall = {
  * Prepares a call of the database function `admit`.
  * @param accounts the accounts that the call concerns. The caller has removed their expired asks
  */
-export function callOf(replica: number, leaseMs: number, turn: number, accounts: readonly AccountShares[]): AdmitCall {
+export function callOf(
+  { id, startedMs }: Identity,
+  leaseMs: number,
+  turn: number,
+  accounts: readonly AccountShares[],
+): AdmitCall {
   const scopes = accounts.flatMap(scopesOf).sort((a, b) => (a.share.scope < b.share.scope ? -1 : 1))
   const placeOf = new Map(scopes.map(({ share }, index) => [share.scope, index + 1]))
   const asks = scopes.flatMap((scope) => scope.asks)
   const sent = scopes.map(({ share }) => share.heldNanos)
   const values = [
-    replica,
+    id,
     leaseMs,
     turn,
     listOf(scopes, ({ share }) => share.scope),
@@ -43,6 +57,7 @@ export function callOf(replica: number, leaseMs: number, turn: number, accounts:
     ...narrow.map((name) => listOf(asks, ({ [name]: scope }) => (scope ? placeOf.get(scope.id)! : 0))),
     listOf(asks, ({ holdNanos }) => holdNanos),
     listOf(asks, ({ place }) => place === 'take'),
+    startedMs,
   ]
   return { values, read: (text) => readAnswer(text, accounts, scopes, asks, sent, placeOf) }
 }

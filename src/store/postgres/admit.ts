@@ -79,7 +79,9 @@ const leftOf = (spent: string) => `budgets[i] - greatest(${spent}, budgets[i] - 
  *   is true for keys and people, false for accounts, which have a balance. `limits` and `budgets` are null if the scope
  *   has none;
  * - for each ask, account by account: its hold, and whether rate windows count it. Also the positions of its key and
- *   person among the scopes (0: none).
+ *   person among the scopes (0: none);
+ * - when the caller registered. A promoted standby may have given the caller's number to another replica, which
+ *   registered later.
  *
  * Out: `verdicts;now;scope;scope…` with a scope as `window,own places,all places,credit,free,renews,left,spare`:
  * - `window`: the beginning of the scope's rate window; 0 if none is open;
@@ -93,7 +95,7 @@ export const admit = defineFunction(
   'admit',
   `(me integer, lease_ms integer, call_turn bigint,
     scopes text[], helds bigint[], windows bigint[], takens integer[], limits integer[], budgets bigint[], keys boolean[], counts integer[],
-    ask_keys integer[], ask_persons integer[], ask_holds bigint[], ask_places boolean[])
+    ask_keys integer[], ask_persons integer[], ask_holds bigint[], ask_places boolean[], started bigint)
 RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   t bigint; seen bigint; since bigint; share record; n integer := cardinality(scopes); j integer := 0; k integer; p integer; narrow integer;
@@ -107,7 +109,8 @@ BEGIN
   -- read what the previous call has written.
   FOR i IN 1 .. n LOOP PERFORM pg_advisory_xact_lock(hashtextextended(scopes[i], 7)); END LOOP;
   t := triwire.now_ms();
-  SELECT (SELECT p.seen_ms FROM triwire.present p WHERE p.replica = me), (SELECT max(e.since_ms) FROM triwire.epoch e) INTO seen, since;
+  SELECT (SELECT p.seen_ms FROM triwire.present p JOIN triwire.replicas r ON r.id = p.replica WHERE p.replica = me AND r.started_ms = started),
+    (SELECT max(e.since_ms) FROM triwire.epoch e) INTO seen, since;
   IF seen IS NULL OR NOT ${wasSeen('seen', 'lease_ms', 't')} OR since IS NULL THEN RAISE EXCEPTION 'tell first' USING ERRCODE = '${calls.tellFirst}'; END IF;
   IF since > t - ${graceMs} THEN
     PERFORM 1 FROM triwire.replicas r WHERE r.left_ms IS NULL AND NOT EXISTS (SELECT 1 FROM triwire.present p WHERE p.replica = r.id);

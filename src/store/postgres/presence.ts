@@ -1,11 +1,11 @@
 import { StoreSilent } from '../../accounts/account.ts'
 import type { Introduction, OtherReplica } from '../../accounts/server-store.ts'
 import { StoreError } from '../files/store-error.ts'
-import type { Identity } from './admission-desk.ts'
 import { calls } from './admit.ts'
 import type { Transaction } from './database.ts'
 import { call } from './migrate.ts'
 import { beat, leave, livingReplicas, otherReplicas, register, sweep, sweptMax } from './replicas.ts'
+import type { Identity } from './shares.ts'
 import { codeOf } from './trouble.ts'
 
 type PresenceOptions = {

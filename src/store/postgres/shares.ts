@@ -1,6 +1,12 @@
 import type { DeskQuestion, WindowCount } from '../../accounts/desk.ts'
 import { windowMs } from './admit.ts'
 
+/**
+ * The identity of a replica in the database. `id` alone is not unique, because a promoted standby may assign the same
+ * id again.
+ */
+export type Identity = { id: number; startedMs: number }
+
 /** The question whether a request may run. It expires at `dueMs`. `isOver` is true once it is answered or expired. */
 export type OpenAsk = DeskQuestion & { dueMs: number; isOver: boolean }
 
