@@ -79,8 +79,9 @@ export async function copyStore(source: CopySource, target: CopyTarget, listener
     let startMs = 0
     const outcome = await source.hold(async (held) => {
       startMs = listener.clockMs()
-      // Another copy may have moved the source meanwhile.
+      // Another copy may have moved the source meanwhile, and an operator may have detached a month.
       await refuseMoved(source, target)
+      await refuseArchived(source)
       return copy.end(held)
     })
     if ('result' in outcome) {

@@ -276,20 +276,43 @@ test('C15 X7 a store whose times were corrected elsewhere is copied back with ri
   store.close()
 })
 
+const inTenWeeks = () => Date.now() + 70 * 86_400_000
+const thisMonth = () => ({ ...verifyOptions, act, month: new Date().toISOString().slice(0, 7) })
+
+/** Detaches the entries of this month, ten weeks later. */
+async function detach(path: string): Promise<void> {
+  const store = openStore(path, { nowMs: inTenWeeks })
+  store.adoptReporting({ ...utc, weekStarts: 'monday', keepMonths: 13 }, inTenWeeks())
+  for (const name of ['one', 'two']) store.postDebits([createDebitRow(newRequestId(), store.findAccount(name).id)])
+  while (store.fold(100) > 0);
+  store.close()
+  const archives = openSqliteArchive(path, inTenWeeks)
+  await detachMonth(archives, thisMonth())
+  await archives.close()
+}
+
+test('X7 a month that is detached while a copy waits for a server is refused, and the source stays as it was', async () => {
+  const file = newFile()
+  fill(file)
+  const unlock = lockStore(file)
+  const copying = copy(fileAt(file), fileAt(newFile()), async () => {
+    await detach(file)
+    unlock()
+  })
+  await assert.rejects(copying, /lacks entries of \d{4}-\d\d, which were detached: bring back all months/)
+  const source = await openSource(fileAt(file))
+  assert.equal(await source.readMoved(), undefined)
+  await source.close()
+})
+
 test('X7 a store is copied back after both stores have detached and attached the same month, and verify passes', async () => {
   const [file, other] = [newFile(), newFile()]
   fill(file)
-  const nowMs = () => Date.now() + 70 * 86_400_000
+  const nowMs = inTenWeeks
   const detachAndAttach = async (path: string) => {
-    const store = openStore(path, { nowMs })
-    store.adoptReporting({ ...utc, weekStarts: 'monday', keepMonths: 13 }, nowMs())
-    for (const name of ['one', 'two']) store.postDebits([createDebitRow(newRequestId(), store.findAccount(name).id)])
-    while (store.fold(100) > 0);
-    store.close()
+    await detach(path)
     const archives = openSqliteArchive(path, nowMs)
-    const wishes = { ...verifyOptions, act, month: new Date().toISOString().slice(0, 7) }
-    await detachMonth(archives, wishes)
-    await attachMonth(archives, wishes)
+    await attachMonth(archives, thisMonth())
     await archives.close()
   }
   await detachAndAttach(file)
