@@ -9,6 +9,7 @@ import {
   quarterMs,
   type Zone,
 } from '../accounts/calendar.ts'
+import { isOfTraffic } from '../accounts/usage/plan.ts'
 import { type UsageGrouping, type UsageQuestion, usageGroupings } from '../accounts/usage/question.ts'
 import * as field from './fields.ts'
 import { type Context, operation } from './operation.ts'
@@ -137,7 +138,7 @@ export async function showUsage(
     ...{ by, sums, times, sort, top: input.top },
     only,
   }
-  const hasCounted = times.length > 0 || sums.some((name) => name === 'requests' || name === 'errors')
+  const hasCounted = times.length > 0 || sums.some(isOfTraffic)
   const isWritten = hasCounted && (await running.writeTraffic())
   const answer = await books.readUsage(question)
   const lagMs = hasCounted && !(isWritten && running.isAlone) ? trafficLagMs : 0

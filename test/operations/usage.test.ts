@@ -77,6 +77,8 @@ test('issue 13: while the store cannot be written, usage shows what it contains,
   const behind = await told()
   assert.deepEqual(behind.total['errors'], [0])
   assert.equal(Date.parse(behind.complete_until), gateway.nowMs() - 10_000)
+  const moved = usageOf(await ask('GET', '/usage?bucket=all&measures=moved_requests'))
+  assert.equal(Date.parse(moved.complete_until), gateway.nowMs() - 10_000)
   lock.exec('ROLLBACK')
   lock.close()
   const whole = await told()

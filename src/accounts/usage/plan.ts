@@ -205,7 +205,7 @@ function ownWords({ row }: Group['parts'][number]): readonly string[] {
   return row.own ?? row.of
 }
 
-function isOfTraffic(name: SumName): boolean {
+export function isOfTraffic(name: SumName): boolean {
   return ofTraffic.includes(name)
 }
 
