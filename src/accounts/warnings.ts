@@ -45,6 +45,9 @@ export function wantsBudgets(events: ReadonlySet<WebhookEvent>): boolean {
 /** For this time, in ms, a warning is kept, and sent again after failures. Older warnings are of no use. */
 export const warningKeptMs = 24 * 3_600_000
 
+/** The longest time until a stored warning is offered again, in ms. It is reached if no server has a receiver for it. */
+export const warningPauseMs = warningKeptMs / 8
+
 /**
  * A warning that is not stored yet. The same crossing of a limit always has the same id, so a repeated write stores no
  * second warning.

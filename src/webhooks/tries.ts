@@ -1,4 +1,4 @@
-import { warningKeptMs } from '../accounts/warnings.ts'
+import { warningKeptMs, warningPauseMs } from '../accounts/warnings.ts'
 
 /*
  * The progress of a message to its receivers. It is kept with the message, in the store or in memory. So the next
@@ -41,7 +41,7 @@ export function pauseMs(count: number): number {
  * @returns undefined if the message is too old to be sent
  */
 export function lookAgainMs(ageMs: number): number | undefined {
-  return ageMs > warningKeptMs ? undefined : Math.max(pausesMs[0], ageMs / 8)
+  return ageMs > warningKeptMs ? undefined : Math.max(pausesMs[0], ageMs * (warningPauseMs / warningKeptMs))
 }
 
 /** Whether a time has come. A time that is further ahead than any pause was set by a wrong clock, so it is due too. */

@@ -5,6 +5,7 @@ import {
   storedEvents,
   type Watched,
   warningKeptMs,
+  warningPauseMs,
 } from '../../accounts/warnings.ts'
 import { selectBudgeted } from './budgeted.ts'
 import { type Dialect, insert, type Put } from './dialect.ts'
@@ -15,9 +16,12 @@ import { ask, askOne, execute, inTransaction, runAll, type StoreStep } from './s
 /** The age at which a warning is deleted, in ms. Servers stop trying to send a warning at half of this age. */
 export const untoldMs = 2 * warningKeptMs
 
-/** SQL: whether a warning is due. A time that is far ahead was set while the clock was ahead, so it is due too. */
+/**
+ * SQL: whether a warning is due. A time that is further ahead than any pause was set while the clock was ahead, so it is
+ * due too.
+ */
 function isDue(put: Put, now: string): string {
-  return `(next_ms <= ${now} OR next_ms > ${now} + ${put(warningKeptMs)})`
+  return `(next_ms <= ${now} OR next_ms > ${now} + ${put(warningPauseMs)})`
 }
 
 /** Creates the queries of warnings to be sent. Each warning is given to one server at a time. */
