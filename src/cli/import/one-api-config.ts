@@ -97,6 +97,8 @@ export function modelListOf(
   const priorities = [...new Set(channels.map(({ priority }) => Number(priority ?? 0)))].sort((a, b) => b - a)
   const ratios = ratiosOf(options, dialect)
   const models = new Set<string>()
+  /** Models whose prices come from ratios. */
+  const rated = new Set<string>()
   for (const channel of channels) {
     const name = nameOf(channel)
     const leave = (why: string) => void settings.push({ setting: name, fate: 'left', why })
@@ -122,6 +124,8 @@ export function modelListOf(
         }
         models.add(model)
         const sent = sentName(channel, mapped, dialect)
+        const prices = ratios(model, mapped, kind[0], Number(channel['type']))
+        if (Object.keys(prices).length > 0) rated.add(model)
         for (const key of keys) {
           list.push({
             model_name: model,
@@ -135,7 +139,7 @@ export function modelListOf(
               ...(priorities.length > 1 && { order: priorities.indexOf(Number(channel['priority'] ?? 0)) + 1 }),
               ...organizationOf(channel),
               ...(Object.keys(headers).length > 0 && { extra_headers: headers }),
-              ...ratios(model, mapped, kind[0], Number(channel['type'])),
+              ...prices,
             },
           })
           channelOf.push({ name, isWeighed: Number(channel['weight']) > 0 })
@@ -143,6 +147,14 @@ export function modelListOf(
       }
     }
   }
+  // Without this option, new-api uses ratios that are built into it. A model that the option lacks has the ratio 1.
+  if (dialect === 'new-api' && optionOf(options, 'CacheRatio') === undefined)
+    for (const model of rated)
+      settings.push({
+        setting: `model ${model}, its price of cache reads`,
+        fate: 'left',
+        why: 'the options have no CacheRatio: set `cache_read`, or cached input costs as much as other input',
+      })
   for (const [option, what] of Object.entries(leftPrices)) {
     const ofModels = parseObject(textOf(optionOf(options, option))) ?? {}
     for (const model of dialect === 'new-api' ? models : [])
@@ -284,10 +296,12 @@ function ratiosOf(
   const of = (key: string) => parseObject(textOf(optionOf(options, key))) ?? {}
   const [inputs, outputs] = [of('ModelRatio'), of('CompletionRatio')]
   const [reads, writes] = [of('CacheRatio'), of('CreateCacheRatio')]
+  // `GetCreateCacheRatio` in setting/ratio_setting/cache_ratio.go
+  const usualWrite = dialect === 'new-api' ? 1.25 : undefined
   return (model, mapped, kind, type) => {
     for (const name of dialect === 'new-api' ? [model] : [mapped, model]) {
       const ratioOf = (ratios: Readonly<Record<string, unknown>>) => ratios[`${name}(${type})`] ?? ratios[name]
-      const [ratio, factor, read, write] = [inputs, outputs, reads, writes].map(ratioOf)
+      const [ratio, factor, read, write = usualWrite] = [inputs, outputs, reads, writes].map(ratioOf)
       if (typeof ratio !== 'number' || typeof factor !== 'number') continue
       const input = round(ratio * 2e-6)
       return {

@@ -186,7 +186,8 @@ for (const [name, rows] of Object.entries(dialects)) {
     const { catalog, upstreams } = parse(readFileSync(join(cwd, 'triwire.yaml'), 'utf8'))
     const modelOf = (id: string) => catalog.models.find((model: Entry) => model['id'] === id)
     assert.deepEqual(catalog.models.map(({ id }: Entry) => id).sort(), ['claude-x', 'deepseek-flash', 'gpt-x', 'gpt-y'])
-    assert.deepEqual(modelOf('gpt-x').prices, { input: '3', output: '12' })
+    const writes = dialect === 'new-api' && { cache_write: '3.75' }
+    assert.deepEqual(modelOf('gpt-x').prices, { input: '3', output: '12', ...writes })
     assert.deepEqual(
       modelOf('gpt-x').upstream.map(({ name, upstream_model: model, priority = 1 }: Entry) => [
         upstreams[name as string].base_url,
@@ -372,6 +373,18 @@ test('issue 50 import one-api takes the ratios of the mapped name, and import ne
   assert.deepEqual(pricesOf('one-api', 1, 'unknown'), own)
   assert.deepEqual(pricesOf('new-api', 1, 'real'), own)
   assert.deepEqual(pricesOf('new-api', 14, 'real'), { ...own, cache_creation_input_token_cost_above_1hr: 4e-6 })
+})
+
+test('issue 50 import new-api takes the usual ratio of cache writes, and lists reads whose ratio the options lack', () => {
+  const ratios = { ModelRatio: { a: 1 }, CompletionRatio: { a: 4 } }
+  const readOf = (dialect: OneApiDialect, more: Record<string, Entry>) => {
+    const { params, left } = listOf(dialect, { type: 14 }, { ...ratios, ...more })
+    const writes = ['', '_above_1hr'].map((end) => params[0]![`cache_creation_input_token_cost${end}`])
+    return [writes, left.map((line) => line.split(': ')[0])]
+  }
+  assert.deepEqual(readOf('new-api', {}), [[2.5e-6, 4e-6], ['model a, its price of cache reads']])
+  assert.deepEqual(readOf('new-api', { CacheRatio: {}, CreateCacheRatio: { a: 2 } }), [[4e-6, 6.4e-6], []])
+  assert.deepEqual(readOf('one-api', {}), [[undefined, undefined], []])
 })
 
 test('issue 50 import new-api and one-api find the addresses to which each of them sends requests', () => {
