@@ -18,22 +18,25 @@ export type { GlobalOptions } from './options.ts'
  * Days and budgets follow the store's time zone (ruling X12).
  * @param create whether to create a missing file
  * @param isAlone whether servers must not use the store while `work` runs
+ * @param options what names the store. Default: the options of the command
  * @throws Error with a message for people if a rule of the books refuses
  */
 export async function withStore<T>(
   command: Command,
   work: (books: Books, calendar: Calendar) => Promise<T>,
-  { create = false, isAlone = false } = {},
+  { create = false, isAlone = false, options = command.optsWithGlobals<GlobalOptions>() } = {},
 ): Promise<T> {
-  const store = await findStore(command.optsWithGlobals())
+  const store = await findStore(options)
   const { openBooks } = await import('../store/open-books.ts')
   const isNew = create && store.engine === 'sqlite' && !existsSync(store.path)
   const notes = new Set<string>()
-  const options = { busyMs: 5_000, create, isAlone, note: (text: string) => notes.add(text) }
-  const { books, close } = await openBooks(store, options)
+  const { books, close } = await openBooks(store, {
+    ...{ busyMs: 5_000, create, isAlone },
+    note: (text: string) => notes.add(text),
+  })
   if (isNew) note(command, `a new store was made at ${store.shown}`)
   try {
-    const calendar = createCalendar(await readZone(books, command.optsWithGlobals()))
+    const calendar = createCalendar(await readZone(books, options))
     return await work(books.as({ actor: cliActor() }, calendar), calendar)
   } catch (error) {
     const told = explainBookError(error)

@@ -10,7 +10,7 @@ import { findProblems } from '../../config/load.ts'
 import { writeWhole } from '../../host/whole-file.ts'
 import { end, endsAt } from '../../operations/fields.ts'
 import { isJson, print } from '../print.ts'
-import { findStore, withStore } from '../store.ts'
+import { findStore, type GlobalOptions, withStore } from '../store.ts'
 import { type ImportedSetting, listText } from './import-report.ts'
 import type { KeysPlan } from './litellm-keys.ts'
 
@@ -30,8 +30,12 @@ type MadeImport = {
 
 /** Refuses to replace a file. @throws Error if the file exists and `--force` is not set */
 export function refuseToReplace({ output, force }: WriteOptions): void {
-  if (output !== undefined && !force && existsSync(output))
+  if (isThere(output) && !force)
     throw new Error(`${output} is there already: name another file, or add --force to replace it`)
+}
+
+function isThere(file: string | undefined): file is string {
+  return file !== undefined && existsSync(file)
 }
 
 /**
@@ -64,13 +68,14 @@ export async function writeImport(made: MadeImport, options: WriteOptions, comma
     throw new Error(
       `the dump has ${plan.foreign.keys.length} keys, and ${foreignKeysMax} are brought in at once: split it`,
     )
+  // The store is found before the configuration is replaced, because the old configuration may name it.
+  const named = { ...(isThere(output) && { config: output }), ...command.optsWithGlobals<GlobalOptions>() }
+  const place = plan && (await findStore(named)).shown
   const staged = output !== undefined && !dryRun ? `${output}.import` : undefined
   if (staged) write(staged, text)
-  // The store is found before the configuration is replaced, because the old configuration may name it.
-  const place = plan && (await findStore(command.optsWithGlobals())).shown
   let counts: ForeignCounts | undefined
   try {
-    if (plan && !dryRun) counts = await bringIn(plan.foreign, command)
+    if (plan && !dryRun) counts = await bringIn(plan.foreign, command, named)
     // The file is overwritten in place. So a link stays a link, and an existing file keeps its mode.
     if (staged) write(output!, text)
   } finally {
@@ -99,7 +104,7 @@ export async function writeImport(made: MadeImport, options: WriteOptions, comma
 
 /** Returns the setting `store` of the configuration that will be replaced. The keys are imported into that store. */
 function storeOf(output: string | undefined): { store?: unknown } {
-  if (output === undefined || !existsSync(output)) return {}
+  if (!isThere(output)) return {}
   try {
     const store = asObject(parse(readFileSync(output, 'utf8'), { logLevel: 'silent' }))?.['store']
     return store === undefined ? {} : { store }
@@ -108,8 +113,8 @@ function storeOf(output: string | undefined): { store?: unknown } {
   }
 }
 
-function bringIn(plan: ForeignImport, command: Command): Promise<ForeignCounts> {
-  return withStore(command, (books) => books.importForeign(plan), { create: true })
+function bringIn(plan: ForeignImport, command: Command, options: GlobalOptions): Promise<ForeignCounts> {
+  return withStore(command, (books) => books.importForeign(plan), { create: true, options })
 }
 
 function tellCounts({ accounts, persons, keys, keysKnown, creditedNanos }: ForeignCounts) {

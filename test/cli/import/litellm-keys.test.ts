@@ -641,3 +641,23 @@ test('issue 50 import litellm --keys: a dry run and a refused run change nothing
   assert.equal(refused.code, 1)
   assert.ok(!existsSync(join(cwd, 'other.yaml')) && !existsSync(join(cwd, 'other.yaml.import')))
 })
+
+test('issue 50 import litellm --keys brings keys into the store of the configuration that it replaces, in any folder', async () => {
+  const cwd = testFolder('cli')
+  mkdirSync(join(cwd, 'etc'), { recursive: true })
+  writeFileSync(join(cwd, 'l.yaml'), rows[0]!.file)
+  writeFileSync(join(cwd, 'dump.json'), JSON.stringify(dump))
+  writeFileSync(join(cwd, 'etc', 'triwire.yaml'), 'store: ./s.db\n')
+  const words = ['import', 'litellm', 'l.yaml', '--keys', 'dump.json', '--output', 'etc/triwire.yaml', '--force']
+  const run = await runWarm(words, { cwd })
+  assert.equal(run.code, 0, run.stderr)
+  assert.match(run.stdout, /The store is \S+etc\/s\.db\./)
+  assert.equal(parse(readFileSync(join(cwd, 'etc', 'triwire.yaml'), 'utf8')).store, './s.db')
+  assert.ok(!existsSync(join(cwd, 'data')))
+  const report = await runWarm(['key', 'foreign', '--json', '--config', 'etc/triwire.yaml'], { cwd })
+  assert.equal((report.json as unknown as Entry[]).length, 5)
+  // A file with a mistake does not say where the store is. Then nothing is written.
+  writeFileSync(join(cwd, 'etc', 'triwire.yaml'), 'store: [\n')
+  assert.equal((await runWarm(words, { cwd })).code, 1)
+  assert.ok(!existsSync(join(cwd, 'etc', 'triwire.yaml.import')))
+})
