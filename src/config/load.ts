@@ -188,7 +188,9 @@ function load(source: ConfigSource | undefined, options: ConfigOptions, env: Nod
   if (parsed.data && problems.length === 0)
     for (const { path, message } of planMistakes({ ...parsed.data, models: entriesOf(parsed.data) }))
       report(path, message)
-  if (parsed.data) for (const { path, message } of placeMistakes(parsed.data.upstreams, env)) report(path, message)
+  // Variables that say how upstreams are reached do not matter if none is contacted. Perhaps only the server has them.
+  const reach = options.isWithoutKeys ? { AWS_REGION: 'unset' } : env
+  if (parsed.data) for (const { path, message } of placeMistakes(parsed.data.upstreams, reach)) report(path, message)
   const adminMistake = parsed.data && adminListenMistake(parsed.data)
   if (adminMistake) report(['admin_listen'], adminMistake)
   if (parsed.data && (parsed.data.sign_in || parsed.data.own_pages)) {
@@ -198,7 +200,7 @@ function load(source: ConfigSource | undefined, options: ConfigOptions, env: Nod
   if (parsed.data && !options.isWithoutFiles) reportMissing(parsed.data, report)
   const folder = file === undefined ? cwd : dirname(file)
   const files = parsed.data && !options.isWithoutFiles ? readNamedFiles(parsed.data, folder, report) : new Map()
-  const proxies = parsed.data ? readProxies(parsed.data, env, problems) : new Map()
+  const proxies = parsed.data ? readProxies(parsed.data, reach, problems) : new Map()
   if (!parsed.data || problems.length > 0) {
     throw new ConfigError(
       problems.sort((a, b) => (a.line ?? 0) - (b.line ?? 0)),

@@ -128,6 +128,13 @@ test('clouds 7 a mistake in a cloud account names its field and the cure', () =>
   }
 })
 
+test('clouds 7 a command that asks no upstream needs no AWS_REGION', () => {
+  const up = { base_url: 'https://h', accounts: [{ name: 'a', aws: { service: 'bedrock' } }] }
+  const text = JSON.stringify({ upstreams: { up } })
+  assert.throws(() => loadText(text, 'a file', {}, {}), /aws\.region is missing/)
+  assert.ok(loadText(text, 'a file', { isWithoutKeys: true }, {}))
+})
+
 test('clouds 7 a command that asks no upstream needs no secret of Entra', () => {
   const up = { base_url: 'https://h', accounts: [{ name: 'a', azure: { secret: `\${UNSET}` } }] }
   const text = JSON.stringify({ upstreams: { up } })

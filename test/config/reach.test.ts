@@ -308,6 +308,12 @@ test('X15 N-F4 webhooks use the proxy of the environment, or their own, and a ch
   assert.match(mistake!, /^webhooks\[1\]\.ca_file must hold certificates/)
 })
 
+test('N-F4 a command that asks no upstream works beside a variable that does not name a proxy', () => {
+  load({}, { more: {} })
+  const glance = (env: NodeJS.ProcessEnv) => loadConfig({ config: 'a.yaml', isWithoutKeys: true }, env, folder)
+  assert.equal(glance({ HTTPS_PROXY: 'socks5://127.0.0.1:1080' }).upstreams.get('up')!.proxy, undefined)
+})
+
 test('N-F4 a variable that does not name a proxy is reported by its name, once, and only if it would be used', () => {
   const env = { HTTPS_PROXY: 'ftp://u:hidden@p' }
   const [message, ...others] = mistakesOf(() => load({}, { env, more: {} }))
