@@ -1,4 +1,4 @@
-import { builtInPresets, type PriceTexts } from '../../catalog/presets.ts'
+import { builtInPresets, type PriceTexts, rowNow } from '../../catalog/presets.ts'
 import { readPriceFile, toDecimal } from '../catalog/price-files.ts'
 import { type DeploymentWay, presetOfProvider } from './litellm-places.ts'
 import { countOf, type Deployment, type LitellmMaking, type SourceFields } from './litellm-settings.ts'
@@ -104,10 +104,10 @@ export function hasCallPrices(prices: ImportPrices): boolean {
   return [prices].flat().some(({ calls }) => calls !== undefined)
 }
 
-/** Returns the number by which prices are compared: input plus output, in credits per million tokens. */
+/** Returns the number by which prices are compared: input plus output now, in credits per million tokens. */
 export function costOf(prices: ImportPrices): number {
-  const [first] = [prices].flat()
-  return Number(first!.output) + Number(first!.input)
+  const { input, output } = rowNow({ texts: prices })
+  return Number(output) + Number(input)
 }
 
 /** Returns the highest prices, compared by `costOf`. Undefined if no deployment has prices. */

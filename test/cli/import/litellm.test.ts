@@ -6,6 +6,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { parse, stringify } from 'yaml'
 import { convertLitellm } from '../../../src/cli/import/litellm-config.ts'
+import { costOf } from '../../../src/cli/import/litellm-figures.ts'
 import { withStandIns } from '../../../src/cli/import/write-import.ts'
 import { findProblems } from '../../../src/config/load.ts'
 import { testFolder } from '../../support/folder.ts'
@@ -107,6 +108,16 @@ test('issue 50 import litellm names the models for which a chain has no place', 
   )
   assert.deepEqual(chains, [['a-only', 'a-chat', 'b', 'c']])
   assert.ok(notes.includes('a: a chain has at most four models, so d is left out.'), notes.join())
+})
+
+test('issue 50 import litellm compares the prices of deployments that apply now', () => {
+  const rows = [
+    { input: '1', output: '2' },
+    { from: '2026-01-01T00:00:00Z', input: '3', output: '4' },
+    { from: '2999-01-01T00:00:00Z', input: '5', output: '6' },
+  ]
+  assert.equal(costOf(rows), 7)
+  assert.equal(costOf(rows[0]!), 3)
 })
 
 test('issue 50 import litellm takes the most output tokens from the deployments for which they are known', () => {
