@@ -9,6 +9,7 @@ import { entryOf, prioritiesOf, sameAs } from './litellm-routes.ts'
 import { makeSections } from './litellm-sections.ts'
 import {
   type Deployment,
+  firstFree,
   isId,
   LitellmMaking,
   type LitellmOptions,
@@ -197,7 +198,7 @@ function groupsOf(made: LitellmMaking, name: string, written: readonly Deploymen
         )
     }
     const priced = read
-    const id = byWire.size === 1 || wire === wires[0] ? name : `${name}-${wire}`
+    const id = byWire.size === 1 || wire === wires[0] ? name : firstFree(`${name}-${wire}`, made.exactNames)
     return [{ id, name, wire, entry: entryOf(made, wire, priced, dearest) }]
   })
 }

@@ -149,7 +149,7 @@ export function countOf(value: unknown): number | undefined {
 }
 
 /** Returns the name, or the first of `name-2`, `name-3`, … that is free. */
-export function firstFree(name: string, taken: ReadonlySet<string>): string {
+export function firstFree(name: string, taken: { has(name: string): boolean }): string {
   for (let at = 1; ; at += 1) {
     const one = at === 1 ? name : `${name}-${at}`
     if (!taken.has(one)) return one

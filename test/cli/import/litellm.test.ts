@@ -110,6 +110,22 @@ test('issue 50 import litellm names the models for which a chain has no place', 
   assert.ok(notes.includes('a: a chain has at most four models, so d is left out.'), notes.join())
 })
 
+test('issue 50 import litellm gives the model of a second wire an id that no other model has', () => {
+  const free = { input_cost_per_token: 1e-6, output_cost_per_token: 1e-6 }
+  const models = [
+    deployment('a', {}),
+    deployment('a', { model: 'openrouter/x', ...free }),
+    deployment('a-chat', { model: 'openrouter/y', ...free }),
+  ]
+  const config = convertLitellm({ model_list: models }, { today }).config as Entry
+  const all = (config['catalog'] as { models: Entry[] }).models
+  assert.deepEqual(
+    all.map(({ id, chain }) => chain ?? id),
+    ['a-only', 'a-chat-2', 'a-chat', ['a-only', 'a-chat-2']],
+  )
+  assert.deepEqual(problemsOf(config), [])
+})
+
 test('issue 50 import litellm compares the prices of deployments that apply now', () => {
   const rows = [
     { input: '1', output: '2' },
