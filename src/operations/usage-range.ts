@@ -119,7 +119,9 @@ export async function readOnly(books: Books, calendar: Calendar, input: WordInpu
     only.account = found.map(({ accountId }) => accountId!)
   }
   if (input.key !== undefined) {
-    const found = await findEach(input.key, (key) => readFilter({ books, calendar }, { key }))
+    // Keys of several accounts may have one label. If the query names one account, only its keys are meant.
+    const account = only.account?.length === 1 ? only.account[0] : undefined
+    const found = await findEach(input.key, (key) => readFilter({ books, calendar }, { account, key }))
     only.key = await books.listLines(found.flatMap(({ keyIds }) => keyIds!))
   }
   return only

@@ -117,6 +117,16 @@ test('issue 13: accounts and keys are shown by their names, and filters take nam
     assert.deepEqual((await asked(query)).total['requests'], [1], query)
   for (const query of ['account=b', 'model=native-messages', 'outcome=upstream_cut', 'upstream=nobody'])
     assert.deepEqual((await asked(query)).total['requests'], [0], query)
+  // The name of an account says which of several keys with one label is meant.
+  gateway.store.createKey('b', { label: 'ci' })
+  const refused = await ask('GET', '/usage?key=ci')
+  assert.match(refused.text, /Several accounts have a key \\"ci\\": name one of them with `account`/)
+  for (const [query, requests] of [
+    ['account=tester&key=ci', 1],
+    ['account=b&key=ci', 0],
+  ] as const)
+    assert.deepEqual((await asked(query)).total['requests'], [requests], query)
+  assert.match((await ask('GET', '/usage/table?account=tester&key=ci')).text, /"requests":1/)
 })
 
 test('issue 13: a usage query that cannot be answered is refused with the name of its field', async () => {

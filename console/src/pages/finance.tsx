@@ -150,7 +150,9 @@ function Bill({ rows, by, month }: { rows: Rows; by: string; month: string }) {
             if (!next) return word
             const others = labelOf(by) === undefined ? [] : Object.keys(place.value.query).filter(labelOf)
             const dropped = Object.fromEntries(others.map((name) => [name, undefined]))
-            return <a href={changedHref({ ...dropped, by: next, [by]: askedAs(by, word) })}>{word}</a>
+            // Imported keys of different accounts can have the same first characters, so their account is named too.
+            const whose = by === 'key' && row.account ? { account: row.account } : {}
+            return <a href={changedHref({ ...dropped, ...whose, by: next, [by]: askedAs(by, word) })}>{word}</a>
           },
         },
         ...(by === 'key' ? [accountColumn] : []),
