@@ -46,7 +46,7 @@ const named = 'metadata'
 function toMade(asked: string, result: unknown, madeMs: number): Made {
   let metadata: unknown
   const text = JSON.stringify({ result }, function (this: unknown, name, value) {
-    if (name === named) metadata = value
+    if (name === named && typeof value === 'object') metadata = value
     if (secrets.has(name) && typeof value === 'string' && this !== metadata) return undefined
     return typeof value === 'bigint' ? { nanos: value.toString() } : value
   })

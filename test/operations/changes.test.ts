@@ -81,7 +81,8 @@ test('C8 issue 13: a creation repeated with the same Idempotency-Key happens onc
 test('C8 a repeated creation of an account gets the same answer, whatever limits and metadata the account has', async () => {
   const { ask } = await startApi()
   // These names also have a meaning in the stored form of an answer.
-  const named = [{ nanos: '12' }, { nanos: 'red' }, { key: 'CRM-7', token: 'a' }].map((metadata) => ({ metadata }))
+  const names = [{ nanos: '12' }, { nanos: 'red' }, { key: 'CRM-7', token: 'a' }, { metadata: 'b', token: 'c' }]
+  const named = names.map((metadata) => ({ metadata }))
   for (const [n, limits] of [{ budget: '50' }, { budget: '50/day' }, { warn: '5,1', rpm: 7 }, ...named].entries()) {
     const make = () =>
       ask('POST', '/accounts', { body: { name: `new ${n}`, ...limits }, headers: { 'idempotency-key': `once-${n}` } })
