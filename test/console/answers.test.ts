@@ -2,7 +2,16 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { tellShare } from '../../console/src/pure/format.ts'
 import { fits, tellPlottedMore } from '../../console/src/pure/request-filter.ts'
-import { cacheShareOf, idOf, labelOf, shareOf, sumOf, sumOfCredits, valuesOf } from '../../console/src/pure/usage.ts'
+import {
+  cacheShareOf,
+  countedAs,
+  idOf,
+  labelOf,
+  shareOf,
+  sumOf,
+  sumOfCredits,
+  valuesOf,
+} from '../../console/src/pure/usage.ts'
 import { eventReader, questionBody, spread } from '../../console/src/pure/wires.ts'
 import type { RequestRow, Usage } from '../../console/src/shapes.ts'
 
@@ -51,6 +60,11 @@ test('a series has a name that people recognise', () => {
   assert.equal(labelOf({ of: { account: 'acct_1' }, named: { account: 'acme' } }), 'acme')
   assert.equal(labelOf({ of: { key: null }, named: null }), 'no key')
   assert.equal(idOf({ of: {}, named: null }), 'all')
+})
+
+test('the page of a chain shows the figures of its first model, and that of another model its own', () => {
+  assert.equal(countedAs({ id: 'm', chain: null }), 'm')
+  assert.equal(countedAs({ id: 'best', chain: ['m-large', 'm-small'] }), 'm-large')
 })
 
 test('the plot of the page Requests says which requests it has besides those of the list', () => {

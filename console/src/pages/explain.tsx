@@ -110,6 +110,7 @@ const moves: Readonly<Record<string, string>> = {
   cooling: 'its account is cooling',
   hanging: 'requests hang at its account',
   slow: 'its account is slow',
+  preferred: 'an account of a better priority works again',
 }
 
 /** Texts for the reason why a chain asked a further model. */
@@ -174,11 +175,12 @@ function Attempts({ attempts, stopped }: Pick<Explanation, 'attempts' | 'stopped
   return (
     <>
       <ul class="attempts">
-        {attempts.map(({ upstream, account, why, status, cause, text, ms }, at) => (
+        {attempts.map(({ model, upstream, account, why, status, cause, text, ms }, at) => (
           <li key={at} class={cause ? 'failed' : 'done'}>
             <span class="who">
               {upstream}
               {account && <span class="small"> as {account}</span>}
+              {model && <span class="small"> for {model}</span>}
             </span>
             <span class="small">{why.replaceAll('_', ' ')}</span>
             <span class={cause ? 'bad' : 'good'}>

@@ -3,7 +3,7 @@ import { useLoad, useSteady } from '../api/load.ts'
 import { isDemo } from '../demo.ts'
 import { hrefOf, pageHref, place } from '../location.ts'
 import { readCredits, tellCount } from '../pure/format.ts'
-import { cacheShareOf, shareOf, sumOf, sumOfCredits, valuesOf } from '../pure/usage.ts'
+import { cacheShareOf, countedAs, shareOf, sumOf, sumOfCredits, valuesOf } from '../pure/usage.ts'
 import { creditName } from '../session.ts'
 import type { Listed, ModelRow, Series, Usage } from '../shapes.ts'
 import { FailingModel } from '../ui/badges.tsx'
@@ -177,7 +177,8 @@ function ModelPage({ models, id }: { models: readonly ModelRow[]; id: string }) 
         {isDemo.value ? demoModels : 'The catalog has no model of this name, or no longer.'}
       </Empty>
     )
-  const series = of.get(model.id)
+  const counted = countedAs(model)
+  const series = of.get(counted)
   const { prices } = model
   return (
     <>
@@ -189,7 +190,7 @@ function ModelPage({ models, id }: { models: readonly ModelRow[]; id: string }) 
         {failingModels.value.includes(model.id) && <FailingModel />}
         <span class={`wire ${model.wire}`}>{model.wire}</span>
         <span class="spring" />
-        <a class="button" href={pageHref('requests', undefined, { model: model.id })}>
+        <a class="button" href={pageHref('requests', undefined, { model: counted })}>
           Requests
         </a>
         <a class="button" href={hrefOf({ page: 'translate', query: { model: model.id } })}>
@@ -199,7 +200,7 @@ function ModelPage({ models, id }: { models: readonly ModelRow[]; id: string }) 
           Try
         </a>
       </div>
-      <SpendPlot only={{ model: model.id }} usual="7d" by="account" />
+      <SpendPlot only={{ model: counted }} usual="7d" by="account" />
       <div class="plots two">
         <Panel title="Facts">
           <dl class="facts">

@@ -2,7 +2,7 @@ import { withQuery } from '../api/ask.ts'
 import { useAgain, useList, useLoad, useSteady } from '../api/load.ts'
 import { hrefOf, pageHref, place, setQuery } from '../location.ts'
 import { creditName, me } from '../session.ts'
-import type { LedPerson, Listed, OwnExplanation, OwnRequest } from '../shapes.ts'
+import type { LedPerson, Listed, OwnExplanation, OwnModel, OwnRequest } from '../shapes.ts'
 import { Outcome, tellNoModel } from '../ui/badges.tsx'
 import { Select } from '../ui/form.tsx'
 import { Count, Credits, Ms, Time } from '../ui/numbers.tsx'
@@ -110,7 +110,8 @@ function RequestList({ selected }: { selected: string | undefined }) {
   const { model, outcome, from, to, whose } = place.value.query
   const list = useList<OwnRequest>(listPath(whose, { model, outcome, from, to, limit: 50 }))
   useAgain(() => list.isLong || list.reload())
-  const models = me.value?.models ?? []
+  // A listed request has the id of its model, also if it was asked for by another name.
+  const models = useLoad<Listed<OwnModel>>('/me/models').data?.items ?? []
   return (
     <>
       <div class="filters">
@@ -119,7 +120,7 @@ function RequestList({ selected }: { selected: string | undefined }) {
           label="Model"
           hidesLabel
           value={model ?? ''}
-          options={[['', 'any model'], ...models.map((id) => [id, id] as const)]}
+          options={[['', 'any model'], ...models.map(({ id }) => [id, id] as const)]}
           onChange={(next) => setQuery({ model: next || undefined })}
         />
         <Select

@@ -309,15 +309,17 @@ function Filters({ filter, isLive, hasTime, isSorted, csvPath }: FilterProps) {
   )
 }
 
-/** Returns the models of the catalog; in the demo, whose models are in no catalog, those with the most requests. */
+/**
+ * Returns the models of the catalog without chains, whose requests have the model that answered. In the demo, whose
+ * models are in no catalog, returns those with the most requests.
+ */
 function useModelNames(): readonly string[] {
   const range = { ...useRange('30d'), bucket: 'all' as const }
   const path = usagePath({ range, by: 'model', measures: ['requests'], top: 50 })
   const catalog = useLoad<Listed<ModelRow>>(isDemo.value ? undefined : '/models')
   const used = useSteady<Usage>(isDemo.value ? path : undefined)
-  return (
-    (isDemo.value ? used.data?.series.map(({ of }) => of.model ?? '') : catalog.data?.items.map(({ id }) => id)) ?? []
-  )
+  const models = catalog.data?.items.filter(({ chain }) => chain === null)
+  return (isDemo.value ? used.data?.series.map(({ of }) => of.model ?? '') : models?.map(({ id }) => id)) ?? []
 }
 
 const filterLabels = { model: 'Model', upstream: 'Upstream', outcome: 'Ended', status: 'Status' } as const

@@ -1,4 +1,4 @@
-import type { Figures, Measure, Percentiles, Series } from '../shapes.ts'
+import type { Figures, Measure, ModelRow, Percentiles, Series } from '../shapes.ts'
 import { readCredits } from './format.ts'
 import type { Values } from './stack.ts'
 
@@ -61,6 +61,14 @@ export function labelOf(series: Series): string {
 /** Computes which share of a sum, or of the longest bar, an amount is: from 0 to 1. */
 export function shareOf(part: bigint, most: bigint): number {
   return most <= 0n ? 0 : Number(part) / Number(most)
+}
+
+/**
+ * Returns the id under which reports have the figures that the page of a model shows. Requests to a chain count for the
+ * model that answered, so the page of a chain shows those of its first model.
+ */
+export function countedAs({ id, chain }: Pick<ModelRow, 'id' | 'chain'>): string {
+  return chain?.[0] ?? id
 }
 
 /** For each column of a table, where its words have what the gateway finds a row by. */
