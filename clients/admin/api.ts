@@ -4091,7 +4091,7 @@ export interface operations {
                 external_id?: string;
                 /** @description also list the keys of people's sessions */
                 sessions?: boolean;
-                /** @description the order; `-created`: the newest first; `-spent`: the 1000 that spent most in the last 30 days, the largest first; rows without spending are left out */
+                /** @description the order; `-created`: the newest first; `-spent`: the 1000 that spent most in the last 30 days, the largest first; rows without spending are left out; a key counts with all keys of its rotation */
                 sort?: components["schemas"]["KeyListSort"];
                 /** @description the largest number of rows */
                 limit?: number;
