@@ -50,7 +50,6 @@ export function decodeRequest(asked: ClientBody, context: DecodeContext): Infere
   refuseStored(fields)
   // Cache marks are members of blocks and tools, so the whole body is searched for their name.
   if (asked.holdsString('cache_control')) losses.add('cache_control', 'dropped', 'no other wire has it')
-  if (asksForCitations(asked)) losses.add('citations', 'dropped', 'no other wire has it')
   const conversation = readTurns(body, losses)
   const outputConfig = optional(readObject, fields['output_config'], 'output_config') ?? {}
   const effort = optional(readLevel, outputConfig['effort'], 'output_config.effort')
@@ -74,13 +73,6 @@ export function decodeRequest(asked: ClientBody, context: DecodeContext): Infere
     cacheKey: context.cacheKey,
     losses: losses.list,
   }
-}
-
-/** Whether a document or a search result, perhaps in a tool result, is to be cited in the answer. */
-function asksForCitations({ bytes }: ClientBody): boolean {
-  return (
-    bytes.indexOf('"citations"') >= 0 && /"citations"\s*:\s*\{[^{}]*"enabled"\s*:\s*true/.test(bytes.toString('latin1'))
-  )
 }
 
 /**

@@ -62,7 +62,7 @@ export function readTurns(body: Body, losses: Losses): MessagesConversation {
     const place = `${at}.content`
     switch (message['role']) {
       case 'user':
-        return { by: 'user', parts: readParts(body, content, place, 'text', readUserBlock) }
+        return { by: 'user', parts: readParts(body, content, place, 'text', readOwnBlock) }
       case 'assistant':
         return {
           by: 'model',
@@ -75,6 +75,10 @@ export function readTurns(body: Body, losses: Losses): MessagesConversation {
       }
     }
     throw wrongType(`${at}.role`, 'one of user, assistant, system')
+  }
+
+  function readOwnBlock(block: Json, at: string): UserPart[] {
+    return readUserBlock(block, at, body, losses)
   }
 
   function readAssistantBlock(block: Json, at: string): ModelPart[] {
@@ -139,13 +143,16 @@ function readSystemBlock(block: Json, at: string, body: Body): OperatorText {
   return { text: readText(body, block['text'], `${at}.text`) }
 }
 
-function readUserBlock(block: Json, at: string, body: Body): UserPart[] {
-  return block['type'] === 'tool_result' ? [readToolResult(block, at, body)] : readMedia(block, at, body)
+function readUserBlock(block: Json, at: string, body: Body, losses: Losses): UserPart[] {
+  return block['type'] === 'tool_result'
+    ? [readToolResult(block, at, body, losses)]
+    : readMedia(block, at, body, losses)
 }
 
-function readToolResult(block: Json, at: string, body: Body): ToolResultPart {
+function readToolResult(block: Json, at: string, body: Body, losses: Losses): ToolResultPart {
   const { content } = block
-  const parts = isAbsent(content) ? [] : readParts(body, content, `${at}.content`, 'text', readMedia)
+  const read = (one: Json, place: string) => readMedia(one, place, body, losses)
+  const parts = isAbsent(content) ? [] : readParts(body, content, `${at}.content`, 'text', read)
   return {
     type: 'tool_result',
     callId: readString(block['tool_use_id'], `${at}.tool_use_id`),
@@ -160,20 +167,26 @@ function saysSomething(part: TextPart | ImagePart | DocumentPart): boolean {
 }
 
 /** Reads text, images and documents in user turns and tool results. Unknown blocks are refused here, not dropped. */
-function readMedia(block: Json, at: string, body: Body): (TextPart | ImagePart | DocumentPart)[] {
+function readMedia(block: Json, at: string, body: Body, losses: Losses): (TextPart | ImagePart | DocumentPart)[] {
   switch (block['type']) {
     case 'text':
       return [readTextBlock(block, at, body)]
     case 'image':
       return [readImage(block, at)]
     case 'document':
+      noteCitations(block, losses)
       return [...readContext(block, at), ...readDocument(block, at, body)]
     case 'search_result':
+      noteCitations(block, losses)
       return [{ type: 'text', text: readSearchResult(block, at, body) }]
     case 'tool_reference':
       return [{ type: 'text', text: `Tool loaded: ${readString(block['tool_name'], `${at}.tool_name`)}` }]
   }
   refuse(at, 'this model cannot be given a block of this type in a user turn; text, images and documents can be sent.')
+}
+
+function noteCitations(block: Json, losses: Losses): void {
+  if (asObject(block['citations'])?.['enabled'] === true) losses.add('citations', 'dropped', 'no other wire has it')
 }
 
 function readTextBlock(block: Json, at: string, body: Body): TextPart {
