@@ -1,4 +1,5 @@
 import { asObject, type JsonObject, type KeptJson, parseKeeping } from '../../bytes/json.ts'
+import { appendOwn } from '../../bytes/memory.ts'
 import { isJsonObject, parseUpstreamJson } from '../../bytes/scan.ts'
 import { isDoneMark, type SseFrame } from '../../bytes/sse.ts'
 import type { Step } from '../../bytes/step.ts'
@@ -78,6 +79,25 @@ export function objectsOf(value: unknown): Record<string, unknown>[] {
 /** Returns the new part of a piece. Some servers repeat all earlier text in each piece (ruling Y4). */
 export function newPart(told: string, piece: string): string {
   return piece.startsWith(told) ? piece.slice(told.length) : piece
+}
+
+/** The texts so far of the parts of a stream, for an upstream that repeats all earlier text in each piece (ruling Y4). */
+export class ToldTexts {
+  readonly #told = new Map<string, string>()
+  readonly #partsMax: number
+
+  /** @param partsMax for how many parts the text is kept. Pieces of further parts count as new */
+  constructor(partsMax: number) {
+    this.#partsMax = partsMax
+  }
+
+  /** Returns the new part of a piece, and adds it to the text of its part. */
+  take(part: string, piece: string): string {
+    const told = this.#told.get(part) ?? ''
+    const news = newPart(told, piece)
+    if (told !== '' || this.#told.size < this.#partsMax) this.#told.set(part, appendOwn(told, news))
+    return news
+  }
 }
 
 /**

@@ -1,6 +1,5 @@
 import { dataOf, decodeUtf8, encodeLatin1, eventOf, type RawFrame, withData } from '../../bytes/frame-cutter.ts'
 import { asObject } from '../../bytes/json.ts'
-import { appendOwn } from '../../bytes/memory.ts'
 import type { Stage } from '../../inference/meter.ts'
 import { noteAnswer, noteService, type Usage } from '../../inference/usage.ts'
 import { endsObject } from '../answers/argument-shape.ts'
@@ -15,7 +14,7 @@ import {
   withoutTelling,
 } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
-import { newPart, objectsOf, parseAnswer, stringOf, unreadable } from '../answers/read-answer.ts'
+import { objectsOf, parseAnswer, stringOf, ToldTexts, unreadable } from '../answers/read-answer.ts'
 import { type BegunCall, BegunCalls } from './begun-calls.ts'
 import { formOf, withPlainChoices } from './content.ts'
 import { errorIn, isBareError } from './decode-answer.ts'
@@ -53,8 +52,8 @@ export class ChatNativeStream extends NativeStream {
   #learned = 0
   readonly #named: NamedCalls = new Set()
   readonly #calls = new BegunCalls(this.head.model.profile.cumulative.includes('arguments'))
-  /** The reasoning so far, by choice and member, if the upstream repeats it in each piece (ruling Y4). */
-  readonly #thoughts = new Map<string, string>()
+  /** The reasoning so far, by choice and member. */
+  readonly #thoughts = new ToldTexts(thoughtsMax)
   /** Whether the upstream's deltas had content of the answer. A whole message that comes later then adds nothing. */
   #hasOwn = false
   /** The id and time for chunks that we add or that lack them, taken from the upstream's first chunk. */
@@ -285,19 +284,23 @@ export class ChatNativeStream extends NativeStream {
     for (const [place, choice] of choices.entries()) {
       const { index = 0, delta } = asObject(choice) ?? {}
       const path = ['choices', `${place}`, 'delta']
-      this.#shorten(`${index}`, asObject(delta) ?? {}, path, patch)
+      this.#shorten(thoughtMembers, `${index}`, asObject(delta) ?? {}, path, patch)
       for (const [at, detail] of objectsOf(asObject(delta)?.['reasoning_details']).entries())
-        this.#shorten(`${index}/${at}`, detail, [...path, 'reasoning_details', `${at}`], patch)
+        this.#shorten(detailMembers, `${index}/${at}`, detail, [...path, 'reasoning_details', `${at}`], patch)
     }
   }
 
-  #shorten(key: string, holder: Record<string, unknown>, path: readonly string[], patch: JsonPatch): void {
-    for (const name of path.length === 3 ? thoughtMembers : detailMembers) {
+  #shorten(
+    names: readonly string[],
+    key: string,
+    holder: Record<string, unknown>,
+    path: readonly string[],
+    patch: JsonPatch,
+  ): void {
+    for (const name of names) {
       const piece = stringOf(holder[name])
       if (piece === undefined) continue
-      const told = this.#thoughts.get(`${key}/${name}`) ?? ''
-      const news = newPart(told, piece)
-      if (told !== '' || this.#thoughts.size < thoughtsMax) this.#thoughts.set(`${key}/${name}`, appendOwn(told, news))
+      const news = this.#thoughts.take(`${key}/${name}`, piece)
       if (news === piece) continue
       holder[name] = news
       patch.set(path, new Map([[name, JSON.stringify(news)]]))

@@ -9,7 +9,7 @@ import {
   withEvent,
 } from '../../bytes/frame-cutter.ts'
 import { asObject } from '../../bytes/json.ts'
-import { appendOwn, ownCopy } from '../../bytes/memory.ts'
+import { ownCopy } from '../../bytes/memory.ts'
 import type { Usage } from '../../inference/usage.ts'
 import { type ErrorFacts, faultOfError } from '../answers/faults.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
@@ -23,7 +23,7 @@ import {
   withoutTelling,
 } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
-import { newPart, objectsOf, parseAnswer, stringOf, unreadable } from '../answers/read-answer.ts'
+import { objectsOf, parseAnswer, stringOf, ToldTexts, unreadable } from '../answers/read-answer.ts'
 import { isFilledStart, UnsaidContents } from './empty-starts.ts'
 import { ItemPlaces } from './item-places.ts'
 import { fillItem, fillItems, MissingMembers, mayBeForeign } from './missing-members.ts'
@@ -85,8 +85,8 @@ export class ResponsesNativeStream extends NativeStream {
   #item = { hasName: false, hasText: false }
   readonly #calls = new SaidCalls((place) => mintCallId('call_', this.head, place))
   readonly #unsaid = new UnsaidContents()
-  /** The content so far, by item and part, if the upstream repeats it in each delta (ruling Y4). */
-  readonly #told = new Map<string, string>()
+  /** The content so far, by item and part. */
+  readonly #told = new ToldTexts(toldMax)
   #terminal: { frame: RawFrame; patch: JsonPatch; response: Record<string, unknown> } | undefined
 
   finish(usage: Usage): string {
@@ -226,9 +226,7 @@ export class ResponsesNativeStream extends NativeStream {
     if (patch === undefined || piece === undefined) return frame
     const { output_index, item_id, summary_index, content_index } = patch.value
     const key = JSON.stringify([output_index ?? item_id, summary_index, content_index])
-    const told = this.#told.get(key) ?? ''
-    const news = newPart(told, piece)
-    if (told !== '' || this.#told.size < toldMax) this.#told.set(key, appendOwn(told, news))
+    const news = this.#told.take(key, piece)
     if (news === piece) return frame
     patch.set([], new Map([['delta', JSON.stringify(news)]]))
     return withData(frame, patch.result().toString('latin1'))
