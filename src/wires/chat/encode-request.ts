@@ -6,7 +6,7 @@ import type { Losses } from '../requests/losses.ts'
 import { finishRequest, type Prepared, prepareRequest } from '../requests/prepare.ts'
 import { type Reasoning, resolveReasoning } from '../requests/reasoning-wish.ts'
 import { encodeScalars } from '../requests/scalars.ts'
-import { shortId } from '../requests/stand-ins.ts'
+import { oneId, shortId } from '../requests/stand-ins.ts'
 import type { EncodedRequest } from '../wire.ts'
 import { encodeMessages, lacksThought } from './encode-turns.ts'
 import { chatScalars } from './fields.ts'
@@ -89,12 +89,7 @@ function reasoningFields(reasoning: Reasoning, profile: Profile['reasoning']): R
 
 /** The user's identity (R-WHO). Upstreams of this wire accept 64 characters. */
 function identity(request: InferenceRequest, profile: Profile, losses: Losses): Record<string, unknown> {
+  if (!profile.accepts.has('safety_identifier')) return { user: oneId(request.identity, losses) }
   const { user, safetyId, either } = request.identity
-  const takesSafetyId = profile.accepts.has('safety_identifier')
-  if (!takesSafetyId && user !== undefined && safetyId !== undefined)
-    losses.add('safety_identifier', 'dropped', 'the model does not take it')
-  return {
-    user: shortId(user ?? safetyId ?? either),
-    safety_identifier: takesSafetyId ? shortId(safetyId) : undefined,
-  }
+  return { user: shortId(user ?? safetyId ?? either), safety_identifier: shortId(safetyId) }
 }

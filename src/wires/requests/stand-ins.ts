@@ -2,8 +2,9 @@ import type { RawJson } from '../../bytes/json.ts'
 import { beginsWith, joinTexts, type Text } from '../../bytes/json-source.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { sha256Hex } from '../../ids.ts'
-import type { DocumentPart, ImagePart, ToolResultPart } from '../../inference/request.ts'
+import type { DocumentPart, ImagePart, InferenceRequest, ToolResultPart } from '../../inference/request.ts'
 import { withObjectType } from '../../inference/schema.ts'
+import type { Losses } from './losses.ts'
 import { refuse } from './refusals.ts'
 
 /*
@@ -46,6 +47,16 @@ export function refuseFiles(profile: Profile, { at }: DocumentPart) {
  */
 export function shortId(id: string | undefined): string | undefined {
   return id !== undefined && id.length > 64 ? sha256Hex(id) : id
+}
+
+/**
+ * Returns the only id of the client's user, for a model that takes no safety id (R-WHO). If the client sent both, the
+ * safety id is lost.
+ */
+export function oneId({ user, safetyId, either }: InferenceRequest['identity'], losses: Losses): string | undefined {
+  if (user !== undefined && safetyId !== undefined)
+    losses.add('safety_identifier', 'dropped', 'the model does not take it')
+  return shortId(user ?? safetyId ?? either)
 }
 
 /**

@@ -7,7 +7,7 @@ import type { Losses } from '../requests/losses.ts'
 import { finishRequest, type Prepared, prepareRequest } from '../requests/prepare.ts'
 import { type Reasoning, resolveReasoning } from '../requests/reasoning-wish.ts'
 import { encodeScalars } from '../requests/scalars.ts'
-import { shortId } from '../requests/stand-ins.ts'
+import { oneId, shortId } from '../requests/stand-ins.ts'
 import type { EncodedRequest } from '../wire.ts'
 import { encodeInput } from './encode-turns.ts'
 import { responsesScalars } from './fields.ts'
@@ -74,11 +74,7 @@ function encodeText({ format }: Prepared, scalars: unknown): unknown {
  * id if the model takes one, and otherwise `user`.
  */
 function identity(request: InferenceRequest, profile: Profile, losses: Losses): Record<string, unknown> {
+  if (!profile.accepts.has('safety_identifier')) return { user: oneId(request.identity, losses) }
   const { user, safetyId, either } = request.identity
-  if (!profile.accepts.has('safety_identifier')) {
-    if (user !== undefined && safetyId !== undefined)
-      losses.add('safety_identifier', 'dropped', 'the model does not take it')
-    return { user: shortId(user ?? safetyId ?? either) }
-  }
   return { user: shortId(user), safety_identifier: shortId(safetyId ?? either) }
 }
