@@ -1,5 +1,6 @@
 import type { Tier } from './model.ts'
 import data from './presets.json' with { type: 'json' }
+import { rowInForce } from './price-list.ts'
 import type { ModelWire } from './wire-names.ts'
 
 /**
@@ -113,5 +114,5 @@ export const { presets } = builtInPresets
 /** Returns the row of prices that applies now, to compare models. */
 export function rowNow({ texts }: Pick<DatedPrices, 'texts'>, nowMs = Date.now()): PriceTexts {
   const rows = [texts].flat() as readonly PriceTexts[]
-  return rows.findLast(({ from }) => from !== undefined && Date.parse(from) <= nowMs) ?? rows[0]!
+  return rowInForce(rows, nowMs, ({ from }) => (from === undefined ? Number.NEGATIVE_INFINITY : Date.parse(from)))
 }

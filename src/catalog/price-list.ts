@@ -51,7 +51,7 @@ export function ratesAt(list: PriceList, facts: PriceFacts & { inputTokens: numb
 /** Returns the set of prices for a moment, a tier and a geography. */
 export function setAt({ rows, only }: Pick<PriceList, 'rows' | 'only'>, { at, tier, geo }: PriceFacts): PriceSet {
   if (only) return only
-  const row = rows.findLast(({ fromMs }) => fromMs <= at) ?? rows[0]!
+  const row = rowInForce(rows, at, beginOf)
   const sets = row.sets[1 + row.bands.findIndex((band) => isWithin(band, at))]!
   const [servedBy, servedIn] = [sets.has(setKey(tier)) ? tier : null, sets.has(setKey(null, geo)) ? geo : null]
   return sets.get(setKey(servedBy, servedIn))!
@@ -64,8 +64,17 @@ export function setKey(tier?: string | null, geo?: string | null): string {
 
 /** Returns the base price set of the row that applies now, which is for no band, tier or geography. */
 export function baseOf({ rows }: PriceList, nowMs = Date.now()): PriceSet {
-  const row = rows.findLast(({ fromMs }) => fromMs <= nowMs) ?? rows[0]!
-  return row.sets[0]!.get(setKey())!
+  return rowInForce(rows, nowMs, beginOf).sets[0]!.get(setKey())!
+}
+
+const beginOf = ({ fromMs }: PriceRow) => fromMs
+
+/**
+ * Returns the row of prices that applies at a moment. Before all rows, it is the first.
+ * @param atMs Unix milliseconds @param fromOf returns when a row begins, in Unix milliseconds
+ */
+export function rowInForce<Row>(rows: readonly Row[], atMs: number, fromOf: (row: Row) => number): Row {
+  return rows.findLast((row) => fromOf(row) <= atMs) ?? rows[0]!
 }
 
 /** Whether a moment is within a band (hours with prices of their own), by the clock of its zone. */

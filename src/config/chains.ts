@@ -1,5 +1,6 @@
 import { asObject } from '../bytes/json.ts'
 import type { ChainOfIds } from '../catalog/model.ts'
+import { rowInForce } from '../catalog/price-list.ts'
 import type { ChainEntry, ConfigFile, ModelEntry } from './schema.ts'
 
 /* Chains of the catalog. A chain lists models that are asked in turn until one answers (ruling Y23). */
@@ -70,8 +71,7 @@ type BasePrices = { input: bigint; output: bigint }
 
 /** Returns the row of a model's prices that applies now. */
 function priceNow({ prices }: ModelEntry): BasePrices {
-  const rows = [prices].flat()
-  return rows.findLast(({ from = Number.NEGATIVE_INFINITY }) => from <= Date.now()) ?? rows[0]!
+  return rowInForce([prices].flat(), Date.now(), ({ from = Number.NEGATIVE_INFINITY }) => from)
 }
 
 function hostsOf({ upstream }: ModelEntry, upstreams: ConfigFile['upstreams']): Set<string> {
