@@ -14,7 +14,7 @@ import { runSuite } from './suite.ts'
 
 // npm run test:servers [-- --mirror URL] [NAME…]
 //
-// Real model servers run behind the real gateway. All have the model of servers/model. The official SDKs try every
+// Runs real model servers behind the real gateway. All serve the model of servers/model. The official SDKs try every
 // feature on the nine pairs of wires, and then faults of the server. Prints a table for each server, and writes
 // docs/servers.md. A server that cannot be downloaded is printed as SKIPPED, which is no failure. Its part of the page
 // stays unchanged, as do those of servers that are not named.

@@ -263,7 +263,7 @@ const mistakes: Mistake[] = [
     'warning: webhooks[0].url is sent in plain text over the internet: use https://',
   ],
   [
-    'Y18 a cache key for a profile whose list is none',
+    'Y18 an implicit cache key, and a profile whose accepted fields are not a list',
     file(model(', implicit_key: account, profile: { extends: openai, accepts: { prompt_cache_key: true } }')),
     '2: catalog.models[0].profile.accepts must be a list of request fields',
   ],

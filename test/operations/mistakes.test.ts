@@ -61,7 +61,7 @@ test('issue 13: each wrong field is reported by its name, with what is right', a
   }
 })
 
-test('a filter whose account or person cannot be looked up now reports that, and not that there is none', async () => {
+test('a filter reports that its account or person cannot be looked up now, and not that it does not exist', async () => {
   const silent = async () => {
     throw new StoreSilent('')
   }

@@ -1417,7 +1417,7 @@ test('R-HIST a turn whose calls are answered must begin with thinking, whatever 
     equal(saidBehind([...items]).thinks, thinks, JSON.stringify(items))
 })
 
-/** What an `anthropic-budget` model gets of a responses request that ends with these items. */
+/** Returns what an `anthropic-budget` model gets of a responses request that ends with these items. */
 function askedOfBudget(items: readonly unknown[], more: object) {
   const unseal = () => ({ wire: 'messages', kind: 'signature', data: 'SIG' }) as const
   const input = [{ role: 'user', content: 'Hi' }, ...items]
