@@ -291,6 +291,14 @@ const sources: Source[] = [
     }),
     ...{ source: 'managed identity', identity: 'client the-client' },
   },
+  {
+    name: 'managed identity of a machine, the one of AZURE_CLIENT_ID',
+    set: ({ cloud }) => ({
+      account: azure,
+      env: { AZURE_POD_IDENTITY_AUTHORITY_HOST: cloud.url, AZURE_CLIENT_ID: 'the-client' },
+    }),
+    ...{ source: 'managed identity', identity: 'client the-client' },
+  },
 ]
 
 async function start(set: Source['set'], more: Parameters<typeof upstreamAt>[1] = {}) {

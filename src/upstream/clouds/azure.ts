@@ -42,20 +42,18 @@ const azureSources: readonly CloudSource<AzureAccount>[] = [
   {
     name: 'managed identity of the service',
     applies: (_, { env }) => !!env['IDENTITY_ENDPOINT'] && !!env['IDENTITY_HEADER'],
-    take: ({ client, scope }, around) => {
+    take: (account, around) => {
       const { IDENTITY_ENDPOINT: address, IDENTITY_HEADER: word } = around.env
-      const query = { 'api-version': '2019-08-01', resource: resourceOf(scope), ...(client && { client_id: client }) }
-      const headers = { 'x-identity-header': word! }
-      return askIdentity(`${address}?${new URLSearchParams(query)}`, headers, client, 'link', around)
+      const asked = { headers: { 'x-identity-header': word! }, metadata: 'link' } as const
+      return askIdentity(address!, '2019-08-01', asked, account, around)
     },
   },
   {
     name: 'managed identity of the machine',
     applies: () => true,
-    take: ({ client, scope }, around) => {
-      const query = { 'api-version': '2018-02-01', resource: resourceOf(scope), ...(client && { client_id: client }) }
-      const address = `${machineOf(around)}/metadata/identity/oauth2/token?${new URLSearchParams(query)}`
-      return askIdentity(address, { metadata: 'true' }, client, machineHosts, around)
+    take: (account, around) => {
+      const asked = { headers: { metadata: 'true' }, metadata: machineHosts }
+      return askIdentity(`${machineOf(around)}/metadata/identity/oauth2/token`, '2018-02-01', asked, account, around)
     },
   },
 ]
@@ -66,17 +64,17 @@ export async function takeAzure(account: AzureAccount, around: SourceAround): Pr
 }
 
 async function askEntra(
-  { tenant, client, scope }: AzureAccount,
+  account: AzureAccount,
   proof: Record<string, string>,
   source: string,
   around: SourceAround,
 ): Promise<CloudToken> {
   const { env } = around
-  const [of, as] = [tenant ?? env['AZURE_TENANT_ID'], client ?? env['AZURE_CLIENT_ID']]
+  const [of, as] = [account.tenant ?? env['AZURE_TENANT_ID'], clientOf(account, around)]
   if (!of || !as) throw new Error('`tenant` and `client` are needed (or AZURE_TENANT_ID and AZURE_CLIENT_ID)')
   const authority = (env['AZURE_AUTHORITY_HOST'] || 'https://login.microsoftonline.com').replace(/\/+$/, '')
   const base = /^https?:\/\//.test(authority) ? authority : `https://${authority}`
-  const form = formOf({ grant_type: 'client_credentials', client_id: as, scope, ...proof })
+  const form = formOf({ grant_type: 'client_credentials', client_id: as, scope: account.scope, ...proof })
   const { text } = await askSource(around, `${base}/${encodeURIComponent(of)}/oauth2/v2.0/token`, form)
   const { bearer, lifeMs } = readOAuth(text, 'the answer of Entra')
   return { use: { bearer }, source, identity: `client ${as}`, lifeMs }
@@ -84,15 +82,22 @@ async function askEntra(
 
 async function askIdentity(
   address: string,
-  headers: Record<string, string>,
-  client: string | undefined,
-  metadata: typeof machineHosts | 'link',
+  version: string,
+  asked: Parameters<typeof askSource>[2],
+  account: AzureAccount,
   around: SourceAround,
 ): Promise<CloudToken> {
-  const { text } = await askSource(around, address, { headers, metadata })
+  const client = clientOf(account, around)
+  const query = { 'api-version': version, resource: resourceOf(account.scope), ...(client && { client_id: client }) }
+  const { text } = await askSource(around, `${address}?${new URLSearchParams(query)}`, asked)
   const { bearer, lifeMs } = readManaged(text, around)
   const identity = client ? `client ${client}` : 'the identity of the machine'
   return { use: { bearer }, source: 'managed identity', identity, lifeMs }
+}
+
+/** Returns the id of the application, or of the managed identity if a machine has several. */
+function clientOf({ client }: AzureAccount, { env }: SourceAround): string | undefined {
+  return client ?? env['AZURE_CLIENT_ID']
 }
 
 /** App Service reports when a token expires (`expires_on`), in Unix seconds, but not always its lifetime. */
