@@ -103,6 +103,20 @@ const sources: Source[] = [
     ...{ source: 'role over profile base', identity: 'arn:aws:sts::123456789012:assumed-role/llm/triwire' },
   },
   {
+    name: 'role_arn over a source_profile that has keys and a role of its own',
+    set: ({ file }) => ({
+      account: { ...aws, profile: 'llm' },
+      env: {
+        AWS_CONFIG_FILE: file(
+          'config',
+          `[profile llm]\nrole_arn = ${roleArn}\nsource_profile = base\n[profile base]\nrole_arn = r\nsource_profile = base\n`,
+        ),
+        AWS_SHARED_CREDENTIALS_FILE: file('credentials', `[base]\n${keys}`),
+      },
+    }),
+    ...{ source: 'role over profile base', identity: 'arn:aws:sts::123456789012:assumed-role/llm/triwire' },
+  },
+  {
     name: 'role_arn over the profile itself',
     set: ({ file }) => ({
       account: { ...aws, profile: 'llm' },

@@ -246,8 +246,8 @@ async function takeDefault(region: string, around: SourceAround): Promise<CloudT
 type ProfileWalk = { profiles: Profiles; region: string; around: SourceAround; seen: readonly string[] }
 
 /**
- * Takes the credentials of a profile. The profile's role comes first, then its keys, then its command. AWS's own tools
- * have the same order.
+ * Takes the credentials of a profile: of its role, else its keys, else those of its command. If the profile is the
+ * source of a role, its keys come before its own role. AWS's own tools have the same order.
  */
 async function resolveProfile(name: string, walk: ProfileWalk): Promise<CloudToken> {
   const { profiles, around, seen } = walk
@@ -258,8 +258,8 @@ async function resolveProfile(name: string, walk: ProfileWalk): Promise<CloudTok
   )
   const role = profile.get('role_arn')
   const hasKeys = id !== undefined && secret !== undefined
-  // A profile may name itself as the source of its role. Then its own keys are taken.
-  if (role !== undefined && !(seen.includes(name) && hasKeys)) return resolveRole(name, role, profile, walk)
+  // The source of another role gives its own keys, although it may have a role too. A profile may be its own source.
+  if (role !== undefined && !(seen.length > 0 && hasKeys)) return resolveRole(name, role, profile, walk)
   const source = `profile ${name}`
   if (hasKeys) return { use: { id, secret, ...(token && { token }) }, source, identity: id, lifeMs: undefined }
   const command = profile.get('credential_process')
