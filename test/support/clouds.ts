@@ -63,10 +63,10 @@ type Endpoint = (cloud: StubCloud, request: RawRequest, form: URLSearchParams) =
 
 const endOf = (cloud: StubCloud) => new Date(nowOf(cloud) + cloud.lifeSeconds * 1_000).toISOString()
 
-function awsKeys(cloud: StubCloud, token: string): Given {
+function awsKeys(cloud: StubCloud, token: string, more = {}): Given {
   const n = ++cloud.given
   const keys = { AccessKeyId: `ASIA${n}`, SecretAccessKey: `${canary}-${n}`, [token]: `${canary}-token-${n}` }
-  return { body: { Code: 'Success', ...keys, Expiration: endOf(cloud) } }
+  return { body: { Code: 'Success', ...keys, ...more, Expiration: endOf(cloud) } }
 }
 
 function oauth(cloud: StubCloud, isText = false): Given {
@@ -82,7 +82,8 @@ const endpoints: Record<string, Endpoint> = {
     if (header('x-aws-ec2-metadata-token') !== 'imds-token') return 401
     return path.endsWith('/') ? { body: 'the-role' } : awsKeys(cloud, 'Token')
   },
-  '/container': (cloud, { header }) => (header('authorization') === 'container-word' ? awsKeys(cloud, 'Token') : 401),
+  '/container': (cloud, { header }) =>
+    header('authorization') === 'container-word' ? awsKeys(cloud, 'Token', { RoleArn: roleArn }) : 401,
   '/computeMetadata/v1/instance/service-accounts/default/': (cloud, { path, header }) => {
     if (header('metadata-flavor') !== 'Google') return 403
     const headers = { 'metadata-flavor': 'Google' }

@@ -153,7 +153,7 @@ const sources: Source[] = [
         env: { AWS_CONFIG_FILE: file('config', `[profile llm]\ncredential_process = "${program}" 'two words'\n`) },
       }
     },
-    ...{ source: 'profile llm', identity: 'ASIAPROC', isLocal: true },
+    ...{ source: 'profile llm', identity: 'credential_process', isLocal: true },
   },
   {
     name: 'web identity',
@@ -172,7 +172,7 @@ const sources: Source[] = [
         AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: file('word', 'container-word\n'),
       },
     }),
-    ...{ source: 'container', identity: 'ASIA1' },
+    ...{ source: 'container', identity: roleArn },
   },
   {
     name: 'instance metadata, version 2',
@@ -813,16 +813,19 @@ test('clouds a week of hourly renewals leaves no moment without a valid credenti
 })
 
 test('clouds the health of an account is reset by another identity, or by another credential after a refusal, and by no other renewal', async () => {
-  const role = await start(sources.find(({ name }) => name === 'web identity')!.set)
-  await role.begin()
-  const { version } = role.key
-  role.pass(2_880_000)
-  await role.settled()
-  assert.equal(role.key.version, version, 'every hour has another secret')
-  role.key.doubt()
-  role.pass(5_000)
-  await role.settled()
-  assert.equal(role.key.version, version + 1)
+  for (const temporary of ['web identity', 'container, with the word of a file', 'instance metadata, version 2']) {
+    const role = await start(sources.find(({ name }) => name === temporary)!.set)
+    await role.begin()
+    const { version, value } = role.key
+    role.pass(2_880_000)
+    await role.settled()
+    assert.notEqual(role.key.value, value)
+    assert.equal(role.key.version, version, 'every hour has another id and secret')
+    role.key.doubt()
+    role.pass(5_000)
+    await role.settled()
+    assert.equal(role.key.version, version + 1)
+  }
   const fixed = await start(sources.find(({ name }) => name === 'shared files, the profile of AWS_PROFILE')!.set)
   await fixed.begin()
   fixed.key.doubt()

@@ -94,7 +94,10 @@ function takeEnvironment({ env }: SourceAround): CloudToken {
   return { use, source: 'environment', identity: id, lifeMs: undefined }
 }
 
-/** Reads credentials from JSON. A command names its session token `SessionToken`, a metadata service `Token`. */
+/**
+ * Reads credentials from JSON. A command names its session token `SessionToken`, a metadata service `Token`. Temporary
+ * credentials get another id at each renewal, so their identity is the role, or else the source.
+ */
 function readCredentials(text: string, where: string, around: SourceAround): CloudToken {
   const said = readMembers(text, where, ['AccessKeyId', 'SecretAccessKey'])
   const token = said['SessionToken'] ?? said['Token']
@@ -103,7 +106,8 @@ function readCredentials(text: string, where: string, around: SourceAround): Clo
     secret: said.SecretAccessKey,
     ...(typeof token === 'string' && token && { token }),
   }
-  return { use, source: where, identity: said.AccessKeyId, lifeMs: lifeUntil(said['Expiration'], around, where) }
+  const lifeMs = lifeUntil(said['Expiration'], around, where)
+  return { use, source: where, identity: lifeMs === undefined ? use.id : `${said['RoleArn'] ?? where}`, lifeMs }
 }
 
 async function takeContainer(around: SourceAround): Promise<CloudToken> {
