@@ -412,7 +412,7 @@ class Failover {
   readonly #parts: AttemptsParts
   readonly #search: { -readonly [Name in keyof Search]: Search[Name] }
   attempts = 0
-  /** The reason why the last `next` returned undefined. */
+  /** The reason why `next` returned undefined after the newest attempt. */
   stopped: Stopped | undefined
   /**
    * Receives the results of the newest attempt, even after the attempt has ended. Undefined before the first attempt.
@@ -510,6 +510,7 @@ class Failover {
   /** Call when the attempt at the chosen target begins. */
   enter(): void {
     this.attempts++
+    this.stopped = undefined
     this.#entered = this.#choice
     this.stay = this.#parts.snapshot.pool.enter(this.#choice!, this.#search, this.#isRetry)
   }

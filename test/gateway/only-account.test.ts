@@ -91,6 +91,20 @@ for (const [status, more, waitMs] of waits)
     assert.equal(codeOf(rig), status === 503 ? 'upstream_error' : 'rate_limit_exceeded')
   })
 
+test('Y26 U1 the record says why no attempt followed the last failure, not why none followed an earlier one', async () => {
+  for (const [last, stopped] of [
+    [429, 'nobody'],
+    [400, 'final'],
+  ] as const) {
+    const rig = startRig(one)
+    refuse(rig, 429, { 'retry-after': '1' })
+    rig.advance(1_000)
+    refuse(rig, last)
+    await rig.turn()
+    assert.deepEqual([rig.sent.length, rig.record.stopped], [2, stopped])
+  }
+})
+
 test('Y26 a refusal about money, one after which others could be asked, or a second account ends without a wait', async () => {
   const spent = startRig(one)
   refuse(
