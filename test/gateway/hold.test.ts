@@ -3,6 +3,7 @@ import test from 'node:test'
 import type { ApiKey } from '../../src/accounts/account.ts'
 import type { Entered } from '../../src/accounts/admission.ts'
 import type { Model, Tier } from '../../src/catalog/model.ts'
+import type { ProfileSetting } from '../../src/catalog/profiles.ts'
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import type { Config } from '../../src/config/config.ts'
 import { takeHold } from '../../src/gateway/admit.ts'
@@ -104,6 +105,20 @@ test('C11 money.md 1 g: a hold prices input as cache writes, of the requested li
   assert.equal(await hold('messages', '{"text":"1h"}'), 100n)
   assert.equal(await hold('chat', '{}'), 125n)
   assert.equal(await hold('chat', '{"prompt_cache_options":{"ttl":"12h"}}'), 200n)
+})
+
+test('C11 T5 a hold prices input as cache writes if the gateway sets cache marks on the same wire, and only then', async () => {
+  const prices = listFrom('{ input: "1", cache_write: "1.25", output: "0" }')
+  const hold = async (profile: ProfileSetting, more: string) => {
+    const model = { ...modelOf('messages', {}, profile), prices }
+    const text = `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"Hi"}]${more}}`
+    const exchange = Object.assign(exchangeOf('messages', model, text), { inputTokensEstimate: 1_000_000 })
+    return Number(await heldFor(model, exchange)) / 1e9
+  }
+  const tools = ',"tools":[{"name":"f","input_schema":{}}]'
+  assert.equal(await hold({ autoCacheSameWire: true }, tools), 1.25)
+  assert.equal(await hold({ autoCacheSameWire: true }, ''), 1)
+  assert.equal(await hold({}, tools), 1)
 })
 
 test('C11 a hold is no smaller if the body writes its cache marks, or their lifetimes, with escapes', async () => {

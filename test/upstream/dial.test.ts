@@ -194,11 +194,12 @@ async function startRawProxy(answer: (socket: Socket, text: string) => void) {
 }
 
 const proxys = [{ cause: 'upstream_proxy', isReuseRace: false }]
-const refusals: [name: string, answer: string][] = [
-  ['wants credentials', 'HTTP/1.1 407 Proxy Authentication Required\r\nproxy-authenticate: Basic\r\n\r\n'],
-  ['forbids it', 'HTTP/1.0 403 Forbidden\r\ncontent-length: 2\r\n\r\nno'],
-  ['does not reach the host', 'HTTP/1.1 502 Bad Gateway\r\n\r\n'],
-  ['redirects', 'HTTP/1.1 302 Found\r\nlocation: /\r\n\r\n'],
+const refusals: [name: string, answer: string, proxyStatus?: number][] = [
+  ['wants credentials', 'HTTP/1.1 407 Proxy Authentication Required\r\nproxy-authenticate: Basic\r\n\r\n', 407],
+  ['forbids it', 'HTTP/1.0 403 Forbidden\r\ncontent-length: 2\r\n\r\nno', 403],
+  ['does not reach the host', 'HTTP/1.1 502 Bad Gateway\r\n\r\n', 502],
+  ['offers several', 'HTTP/1.1 300 Multiple Choices\r\n\r\n', 300],
+  ['redirects', 'HTTP/1.1 302 Found\r\nlocation: /\r\n\r\n', 302],
   ['switches protocols', 'HTTP/1.1 101 Switching\r\n\r\n'],
   ['speaks something else', 'SSH-2.0-x\r\n'],
   ['answers in HTTP/2', 'HTTP/2 200\r\n\r\n'],
@@ -207,14 +208,14 @@ const refusals: [name: string, answer: string][] = [
   ['sends eleven interim answers', 'HTTP/1.1 103 Early\r\n\r\n'.repeat(11)],
   ['says more than the tunnel', 'HTTP/1.1 200 OK\r\n\r\nx'],
 ]
-for (const [name, answer] of refusals)
+for (const [name, answer, proxyStatus] of refusals)
   test(`N-F4 U1 a proxy that ${name} when it is asked for a tunnel is upstream_proxy, and its connection is closed`, async () => {
     const proxy = await startRawProxy((socket) => void socket.write(answer))
     const way = openWay('https://far.example', throughProxy(proxy.url))
     const heard = way.send()
     await heard.untilOver()
-    const faults = heard.faults.map(({ proxyStatus: _, ...fault }) => fault)
-    assert.deepEqual([heard.heads, faults, heard.flight.wasWritten()], [0, proxys, false])
+    const fault = { ...proxys[0], ...(proxyStatus && { proxyStatus }) }
+    assert.deepEqual([heard.heads, heard.faults, heard.flight.wasWritten()], [0, [fault], false])
     await until(() => proxy.sockets[0]!.destroyed)
     // No handshake was begun.
     assert.deepEqual(proxy.later, [])

@@ -2,15 +2,17 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import test from 'node:test'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { frameType } from '../../src/clouds/event-frames.ts'
 import type { Flight, UpstreamListener } from '../../src/upstream/target.ts'
 import { Unpacking } from '../../src/upstream/unpacking.ts'
+import { exceptionOf, frameOf } from '../support/event-frames.ts'
 import { until } from '../support/waiting.ts'
 
 /* A flight whose answer is decompressed (Y1): its pace and its end, beside the rows F-U34 of the faults. */
 
 type Told = { flight: Unpacking; calls: string[]; pieces: Buffer[]; told: string[] }
 
-function fly(coding: string): Told {
+function fly(coding: string, type = 'text/event-stream'): Told {
   const [calls, told]: string[][] = [[], []]
   const pieces: Buffer[] = []
   const note = (call: string) => () => void calls!.push(call)
@@ -29,7 +31,7 @@ function fly(coding: string): Told {
   }
   const flight = new Unpacking(listener)
   flight.over(under)
-  flight.onHead(200, 'text/event-stream', new Map(Object.entries({ 'content-encoding': coding, x: 'y' })))
+  flight.onHead(200, type, new Map(Object.entries({ 'content-encoding': coding, x: 'y' })))
   return { flight, calls: calls!, pieces, told: told! }
 }
 
@@ -166,4 +168,29 @@ test('Y1 an answer without a coding, or with an unknown one, is delivered unchan
   const empty = fly('gzip')
   empty.flight.onEnd()
   assert.deepEqual(empty.told, ['head undefined y', 'end'])
+})
+
+test('clouds 2 an error frame or an exception becomes an error event, whatever it leaves out', () => {
+  for (const [frame, error] of [
+    [frameOf({ ':message-type': 'error' }, ''), { type: '', message: '' }],
+    [
+      frameOf({ ':message-type': 'error', ':error-code': 'busy', ':error-message': 'no' }, ''),
+      { type: 'Busy', message: 'no' },
+    ],
+    [exceptionOf('throttlingException', {}), { type: 'ThrottlingException', message: '' }],
+    [
+      exceptionOf('modelStreamErrorException', { message: 'x', originalStatusCode: 529, originalMessage: 'full' }),
+      { type: 'ModelStreamErrorException', message: 'full', status: 529 },
+    ],
+    [
+      exceptionOf('modelStreamErrorException', { message: 'x', originalStatusCode: '529' }),
+      { type: 'ModelStreamErrorException', message: 'x' },
+    ],
+  ] as const) {
+    const { flight, pieces, told } = fly('identity', frameType)
+    flight.onData(frame)
+    flight.onEnd()
+    assert.equal(pieces.join(), `event: error\ndata: ${JSON.stringify({ type: 'error', error })}\n\n`)
+    assert.equal(told.at(-1), 'end')
+  }
 })
