@@ -55,13 +55,7 @@ type Asked = Pick<FetchRequest, 'method' | 'headers' | 'body'> & {
 }
 
 /** An endpoint answered with an error status. */
-class SourceRefusal extends Error {
-  readonly status: number
-  constructor(message: string, status: number) {
-    super(message)
-    this.status = status
-  }
-}
+class SourceRefusal extends Error {}
 
 /**
  * The time limits of an endpoint and of a metadata service, in ms. A metadata service is either near or absent, so its
@@ -104,7 +98,7 @@ export async function askSource(
       const text = await response.text(answerBytesMax)
       around.noteDate(response.headers.get('date'))
       if (response.ok) return { text, header: (name) => response.headers.get(name) }
-      throw new SourceRefusal(`${where} answers ${response.status}${codeOf(text)}`, response.status)
+      throw new SourceRefusal(`${where} answers ${response.status}${codeOf(text)}`)
     } catch (error) {
       if (error instanceof SourceRefusal) throw error
       if (tries > 1 && !around.signal.aborted) continue
