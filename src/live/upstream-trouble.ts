@@ -56,10 +56,10 @@ export function judgeAnswer(came: Came, target: Target): TroubleFinding {
       `redirects${to ? ` to ${to}` : ''} (status ${status}), which is not followed: name the right address as base_url`,
     )
   }
-  const fault = decodeRefusal(status, text)
+  const fault = decodeRefusal(status, text, headers.get('x-amzn-errortype'))
   const said = quote(fault.text, target)
   const words = `${fault.code ?? ''} ${fault.text}`.toLowerCase()
-  const { alarm } = judge({ fault, cause: `upstream_${status}` }, model)
+  const { tell, alarm } = judge({ fault, cause: `upstream_${status}` }, model)
   if (creditWords.test(words) || status === 402 || alarm === 'upstream_account_spent')
     return bad(
       'credit',
@@ -80,10 +80,10 @@ export function judgeAnswer(came: Came, target: Target): TroubleFinding {
       'permission',
       `the provider does not let this key use the model, or not from this address (status ${status})${said}: check what the key may use there`,
     )
-  if (status === 429)
+  if (status === 429 || (status < 500 && tell === 'capacity'))
     return bad(
       'rate',
-      `the key works, but the account is at its limit now (status 429)${said}: raise the limit there, or ask again later`,
+      `the key works, but the account is at its limit now (status ${status})${said}: raise the limit there, or ask again later`,
     )
   const isAboutModel =
     fault.code === 'model_not_found' ||

@@ -52,6 +52,24 @@ test('U2 a provider’s message about the account is reported in the operator’
   }
 })
 
+test('clouds 1.5 an exception of AWS that only the head of an answer names is reported for what it is', () => {
+  const model = { upstreamModel: 'up', profile: resolveProfile('messages', 'anthropic-bedrock') }
+  const target = { upstream: { baseUrl: 'https://models.example' }, model, path: '/model' } as unknown as Target
+  for (const [status, exception, expected] of [
+    [403, 'ExpiredTokenException', 'key'],
+    [403, 'UnrecognizedClientException:http://internal.amazon.com/coral/', 'key'],
+    [403, 'AccessDeniedException', 'permission'],
+    [400, 'ServiceQuotaExceededException', 'rate'],
+    [429, 'ThrottlingException', 'rate'],
+    [400, 'ValidationException', 'question'],
+  ] as const) {
+    const headers = new Map([['x-amzn-errortype', exception]])
+    const text = '{"message":"no"}'
+    const { trouble } = judgeAnswer({ status, type: 'application/json', headers, text }, target)
+    assert.equal(trouble, expected, exception)
+  }
+})
+
 test('F-U7 an answer of another wire is reported, with the wire of the configuration; one of the own wire is good', () => {
   for (const wire of modelWireNames)
     for (const spoken of modelWireNames) {
