@@ -139,7 +139,7 @@ const sources: Source[] = [
     ...{ source: 'role over environment', identity: 'arn:aws:sts::123456789012:assumed-role/llm/triwire' },
   },
   {
-    name: 'credential_process, with words in quotes',
+    name: 'credential_process, with words and a profile in quotes',
     set: ({ file, cloud }) => {
       const said = { Version: 1, AccessKeyId: 'ASIAPROC', SecretAccessKey: `${canary}-p`, SessionToken: `${canary}-pt` }
       const end = new Date(cloud.nowMs() + 3_600_000).toISOString()
@@ -149,11 +149,11 @@ const sources: Source[] = [
       )
       chmodSync(program, 0o755)
       return {
-        account: { ...aws, profile: 'llm' },
-        env: { AWS_CONFIG_FILE: file('config', `[profile llm]\ncredential_process = "${program}" 'two words'\n`) },
+        account: { ...aws, profile: 'my llm' },
+        env: { AWS_CONFIG_FILE: file('config', `[profile "my llm"]\ncredential_process = "${program}" 'two words'\n`) },
       }
     },
-    ...{ source: 'profile llm', identity: 'credential_process', isLocal: true },
+    ...{ source: 'profile my llm', identity: 'credential_process', isLocal: true },
   },
   {
     name: 'web identity',

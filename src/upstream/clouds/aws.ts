@@ -313,22 +313,25 @@ const namedSources = new Map<string, (around: SourceAround) => Promise<CloudToke
   ['Ec2InstanceMetadata', takeMachine],
 ])
 
-/** Reads the two files of AWS's tools. One of them may be missing. Values in the credentials file take precedence. */
+/**
+ * Reads the two files of AWS's tools. One of them may be missing. Values in the credentials file take precedence. Only
+ * the configuration file has the word `profile` before a name, and quotes around a name with blanks.
+ */
 async function readProfiles({ env }: SourceAround): Promise<Profiles> {
   const home = join(env['HOME'] || homedir(), '.aws')
   const paths = [
-    [env['AWS_CONFIG_FILE'] || join(home, 'config'), /^profile\s+/],
+    [env['AWS_CONFIG_FILE'] || join(home, 'config'), /^profile\s+(["']?)(.*)\1$/],
     [env['AWS_SHARED_CREDENTIALS_FILE'] || join(home, 'credentials'), /^(?!)/],
   ] as const
   const profiles = new Map<string, Map<string, string>>()
   const missing: Error[] = []
-  for (const [path, prefix] of paths) {
+  for (const [path, heading] of paths) {
     const text = await readSource(path, 'the shared file').catch((error: Error) => {
       missing.push(error)
       return ''
     })
     for (const [section, values] of readSections(text)) {
-      const name = section.replace(prefix, '').trim()
+      const name = section.replace(heading, '$2')
       profiles.set(name, new Map([...(profiles.get(name) ?? []), ...values]))
     }
   }
