@@ -82,7 +82,7 @@ export const profileKeys = z.strictObject({
     'The form of tool call ids that the upstream accepts.',
   ),
   tool_schemas: oneOf(['any', 'plain']).describe(
-    'chat, responses: the tool schemas that the upstream accepts. `plain`: the root is an object with `properties`, and every array has `items`.',
+    'chat, responses: the tool schemas that the upstream accepts. `plain`: the root is an object with `properties`, every array has `items`, and Python can compile every `pattern`.',
   ),
   tool_name_max: count(11).describe('The longest tool name that the upstream accepts, in characters.'),
   // The gateway searches the answer for all stop sequences beyond this number (R-STOP).

@@ -171,13 +171,28 @@ export function withoutRootBranches(raw: RawJson): RawJson | undefined {
 const beginsWithProperties = /^\{\s*"type"\s*:\s*"object"\s*,\s*"properties"\s*:/
 
 /**
- * Returns a tool's schema with `properties` at the root and `items` in all lists. Added members allow anything. Some
- * providers refuse schemas that lack them ("object schema missing properties", "array schema missing items"). A schema
- * that lacks nothing is returned as the same object.
+ * Matches escapes and groups of ECMAScript that are errors in Python's `re`. Escaped backslashes must be removed before.
  */
-export function spellOut(raw: RawJson): RawJson {
-  if (beginsWithProperties.test(raw.source) && !raw.source.includes('"array"')) return raw
-  const root = asObject(parseExactly(raw.source)) ?? {}
+const foreignToPython = /\\(?:[ceg-mo-qyzCE-RT-VXY]|u(?![\da-fA-F]{4})|x(?![\da-fA-F]{2}))|\(\?<(?![=!])/
+
+function isForeign(pattern: unknown): boolean {
+  return typeof pattern === 'string' && foreignToPython.test(pattern.replaceAll('\\\\', ''))
+}
+
+/**
+ * Returns a tool's schema in the form that OpenAI accepts. A schema that has this form already is returned as the same
+ * object.
+ * - The root has `properties`, and all lists have `items`. Added members allow anything. The errors are "object schema
+ *   missing properties" and "array schema missing items".
+ * - Patterns that Python's `re` cannot compile are removed. The error is "… is not a 'regex'" (BerriAI/litellm#40485).
+ * @param onLoosened called if a pattern was removed, since the schema then allows more
+ */
+export function spellOut(raw: RawJson, onLoosened: () => void): RawJson {
+  const { source } = raw
+  // The JSON of a pattern that Python refuses has one of these texts. Some writers escape the `<` of `(?<`.
+  const mayBeForeign = source.includes('\\\\') || source.includes('(?')
+  if (!mayBeForeign && beginsWithProperties.test(source) && !source.includes('"array"')) return raw
+  const root = asObject(parseExactly(source)) ?? {}
   let isChanged = false
   if (root['properties'] === undefined && root['$ref'] === undefined) {
     root['properties'] = {}
@@ -191,13 +206,29 @@ export function spellOut(raw: RawJson): RawJson {
       schema['items'] = {}
       isChanged = true
     }
+    if (removeForeign(schema)) {
+      isChanged = true
+      onLoosened()
+    }
     for (const inner of innerSchemas(schema)) waiting.push(inner)
     for (const key of ['oneOf', 'allOf', 'prefixItems'])
       if (Array.isArray(schema[key])) for (const inner of schema[key]) waiting.push(inner)
     for (const inner of Object.values(asObject(schema['patternProperties']) ?? {})) waiting.push(inner)
-    waiting.push(schema['additionalProperties'], schema['not'])
+    waiting.push(schema['additionalProperties'], schema['propertyNames'], schema['not'])
   }
   return isChanged ? { source: JSON.stringify(root) } : raw
+}
+
+/** Removes the patterns that Python cannot compile from one schema. @returns whether there were any */
+function removeForeign(schema: Schema): boolean {
+  const isRemoved = isForeign(schema['pattern'])
+  if (isRemoved) delete schema['pattern']
+  const byPattern = asObject(schema['patternProperties']) ?? {}
+  const foreign = Object.keys(byPattern).filter(isForeign)
+  for (const key of foreign) delete byPattern[key]
+  // These keywords would forbid the properties that matched a removed pattern.
+  if (foreign.length > 0) for (const key of ['additionalProperties', 'unevaluatedProperties']) delete schema[key]
+  return isRemoved || foreign.length > 0
 }
 
 /** The longest chain of references that is followed. In schemas of generators, a chain has only one reference. */

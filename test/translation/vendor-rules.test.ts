@@ -1,4 +1,4 @@
-import { equal, ok } from 'node:assert/strict'
+import { deepEqual, equal, ok } from 'node:assert/strict'
 import test from 'node:test'
 import { ClientBody } from '../../src/wires/requests/client-body.ts'
 import { wires } from '../../src/wires/wires.ts'
@@ -62,4 +62,39 @@ for (const [name, field] of replays)
     for (const turn of [answer!, calls!])
       for (const key of ['reasoning', 'reasoning_content'])
         equal(turn[key], turn === calls && key === field ? 'deep' : undefined, key)
+  })
+
+/** A pattern in the tool `Artifact` of Claude Code 2.1.265 and later. */
+const artifact = '^(?!__.*__$)[^\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}"\\\\./[\\]]{1,200}$'
+
+for (const to of ['chat', 'responses'] as const)
+  test(`R-SCHEMA T9 OpenAI gets no pattern that Python cannot compile, on ${to}, and the loss is listed`, () => {
+    const sent = (schema: object, profile = 'openai') => {
+      const ask = { ...smallest.messages, tools: [{ name: 'Artifact', input_schema: schema }] }
+      const { body, encoded } = translate('messages', to, ask, { profile })
+      const [tool] = body.tools
+      return [(tool.function ?? tool).parameters, encoded.losses.map(({ field, what }) => `${field} ${what}`)]
+    }
+    const object = (properties: object, more: object = {}) => ({ type: 'object', properties, ...more })
+    const list = (items: object) => object({ a: { type: 'array', items } })
+    const text = { type: 'string' }
+    for (const pattern of [artifact, '^(?<year>\\d{4})$', '\\u{1F600}', '\\cA', '\\x', 'a\\\\\\P{L}']) {
+      const some = object({ a: { ...text, pattern } })
+      deepEqual(sent(some), [object({ a: text }), ['tools rewritten']], pattern)
+      deepEqual(sent(list({ ...text, pattern })), [list(text), ['tools rewritten']], pattern)
+      deepEqual(sent(some, `default-${to}`), [some, []])
+      const byPattern = { [pattern]: text, '^a': text }
+      const others = object({}, { patternProperties: { '^a': text } })
+      deepEqual(sent({ ...others, patternProperties: byPattern, additionalProperties: false })[0], others)
+    }
+    for (const pattern of [
+      '^(?!_)[a-z]{1,9}$',
+      '\\\\p',
+      '(?<=a)b(?<!c)',
+      '^[\\x20-\\x7e\\u00e9]+$',
+      '^\\/a\\-\\.\\S+$',
+    ])
+      deepEqual(sent(object({ a: { ...text, pattern } })), [object({ a: { ...text, pattern } }), []])
+    const named = object({ pattern: { ...text, default: artifact } })
+    deepEqual(sent(named), [named, []])
   })

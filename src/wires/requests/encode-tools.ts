@@ -27,11 +27,12 @@ export function toolFields(
   strictOf: (tool: Tool) => boolean | undefined,
 ): EncodedTool {
   if (choice.tools.length === 0) return {}
+  const noteLoosened = () => losses.add('tools', 'rewritten', 'a pattern that the upstream cannot read, removed')
   return {
     tools: choice.tools.map((tool) => {
       const { name, description } = tool
       const isPlain = profile.toolSchemas === 'plain'
-      const schema = isPlain ? spellOut(plainSchema(tool, losses)) : toolSchema(tool.schema)
+      const schema = isPlain ? spellOut(plainSchema(tool, losses), noteLoosened) : toolSchema(tool.schema)
       let strict = strictOf(tool)
       // OpenAI refuses some strict tools that the messages wire allows, such as those with an optional property (Y10).
       if (strict && isPlain && !isAcceptedStrict(schema)) {
