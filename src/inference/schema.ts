@@ -74,23 +74,26 @@ const refusedKeys = [
   ...['allOf', 'oneOf', 'not', 'if', 'dependentRequired', 'dependentSchemas', 'patternProperties', 'propertyNames'],
   ...['unevaluatedProperties', 'minProperties', 'maxProperties', 'unevaluatedItems', 'contains', 'uniqueItems'],
 ]
-/** A schema without any of these keywords allows any value. */
-const limitingKeys = ['type', 'anyOf', '$ref', 'enum', 'const']
+/** OpenAI accepts a strict schema only if it has one of these keywords. */
+const limitingKeys = ['type', 'anyOf', '$ref']
 
 /**
  * Whether OpenAI accepts a schema as strict. It accepts more keywords than `isFullyStrict`, for example `default`. Its
  * errors are:
  * - "'additionalProperties' is required to be supplied and to be false"
  * - "'uri' is not a valid format" (cyanheads/git-mcp-server#47)
- * - "schema must have a 'type' key" (can1357/oh-my-pi#211)
+ * - "$ref cannot have keywords {'description'}" (camel-ai/camel#3001)
+ * - "schema must have a 'type' key" (can1357/oh-my-pi#211; with `enum` too: openclaw/clawpatch#60)
  */
 export function isAcceptedStrict(raw: RawJson): boolean {
-  const waiting: unknown[] = [JSON.parse(raw.source)]
+  const root: unknown = JSON.parse(raw.source)
+  const waiting = [root]
   while (waiting.length > 0) {
     const schema = asObject(waiting.pop())
-    if (schema === undefined) continue
+    if (schema === undefined) return false
     const has = (key: string) => schema[key] !== undefined
     if (refusedKeys.some(has) || !limitingKeys.some(has) || !isAcceptedHere(schema)) return false
+    if (has('$ref') && Object.keys(schema).length > 1 && schema !== root) return false
     for (const inner of innerSchemas(schema)) waiting.push(inner)
   }
   return true

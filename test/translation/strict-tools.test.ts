@@ -151,7 +151,7 @@ for (const to of ['chat', 'responses'] as const)
       return [(tool.function ?? tool).strict ?? false, encoded.losses.map(({ field, what }) => `${field} ${what}`)]
     }
     deepEqual(sent(closed({ a: text, b: text })), [true, []])
-    const anyOf = [{ $ref: '#/$defs/b' }, { enum: ['x'] }]
+    const anyOf = [{ $ref: '#/$defs/b' }, { ...text, enum: ['x'] }]
     deepEqual(sent(closed({ a: { ...text, format: 'date', minLength: 1, default: 'x' } })), [true, []])
     deepEqual(sent({ ...closed({ a: { anyOf } }), $defs: { b: text } }), [true, []])
     const open = [closed({ a: text, b: text }, { required: ['a'] }), object({ a: text }), object({})]
@@ -160,6 +160,10 @@ for (const to of ['chat', 'responses'] as const)
       closed({ a: { allOf: [text] } }),
       closed({ a: { oneOf: [text, { type: 'null' }] } }),
       closed({ a: { description: 'Anything.' } }),
+      closed({ a: { enum: ['x', 'y'] } }),
+      closed({ a: { const: 'x' } }),
+      closed({ a: true }),
+      closed({ a: { $ref: '#/$defs/b', description: 'One.' } }, { $defs: { b: text } }),
       closed({ a: { type: 'array' } }),
       closed({ a: { type: 'array', items: text, uniqueItems: true } }),
     ]
