@@ -184,3 +184,16 @@ test('Y10 references that expand to very large schemas are not followed for long
   })
   equal(body.tools[0].strict, undefined)
 })
+
+test('Y10 B25 references of many tools that expand to large schemas are followed only for the first tools', () => {
+  const wide = (next: string) => closed(named(7, { $ref: `#/$defs/${next}` }))
+  const $defs = { a: wide('b'), b: wide('c'), c: wide('d'), d: wide('e'), e: text }
+  const large = closed({ a: { $ref: '#/$defs/a' } }, { $defs })
+  const strictAfter = (count: number) => {
+    const schemas = [...Array(count).fill(large), closed({ a: text })]
+    const tools = schemas.map((schema, i) => ({ name: `f${i}`, schema, strict: true }))
+    return translate('chat', 'messages', clients.chat(tools), { profile: 'anthropic' }).body.tools.at(-1).strict
+  }
+  equal(strictAfter(19), true)
+  equal(strictAfter(20), undefined)
+})

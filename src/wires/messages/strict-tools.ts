@@ -2,7 +2,7 @@ import { asObject, type RawJson } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { closeSchema } from '../../inference/closed-schema.ts'
 import type { OutputFormat, Tool } from '../../inference/request.ts'
-import { innerSchemas, targetOf } from '../../inference/schema.ts'
+import { innerSchemas, type Schema, targetOf } from '../../inference/schema.ts'
 import { strictOf } from '../requests/encode-tools.ts'
 import type { Losses } from '../requests/losses.ts'
 
@@ -23,8 +23,12 @@ type Weight = { tools: number; optional: number; unions: number }
  */
 const limits: Weight = { tools: 20, optional: 24, unions: 16 }
 
-/** The most schemas inside one strict tool. A schema counts each time that a reference (`$ref`) leads to it. */
+/**
+ * The most schemas inside one strict tool, and inside all strict tools of a request. A schema counts each time that a
+ * reference (`$ref`) leads to it.
+ */
 const schemasMax = 2_000
+const allSchemasMax = limits.tools * schemasMax
 
 /** A tool's schema as sent to the provider. */
 export type StrictTool = { schema: RawJson; strict?: true }
@@ -42,13 +46,14 @@ export function createStrictness(
 ): (tool: Tool, schema: RawJson) => StrictTool {
   // A model with the shape `none` (no output formats) also accepts strict tools, but only with schemas in closed form.
   const isClosed = profile.shape === 'closed' || profile.shape === 'none'
+  const room: Room = { schemas: allSchemasMax }
   let used: Weight = { tools: 0, optional: 0, unions: 0 }
-  if (isClosed && format.kind === 'schema') used = addWeight(used, format.schema) ?? limits
+  if (isClosed && format.kind === 'schema') used = addWeight(used, format.schema, room) ?? limits
   return (tool, schema) => {
     if (strictOf(tool, profile, losses) !== true) return { schema }
     if (!isClosed) return { schema, strict: true }
     const closed = closeSchema(schema)
-    const all = closed && addWeight({ ...used, tools: used.tools + 1 }, closed)
+    const all = closed && addWeight({ ...used, tools: used.tools + 1 }, closed, room)
     if (!all || all.tools > limits.tools || all.optional > limits.optional || all.unions > limits.unions) {
       const why = closed ? 'more than the model takes in one request' : 'its schema has no closed form'
       losses.add('tools.strict', 'dropped', why)
@@ -60,22 +65,36 @@ export function createStrictness(
   }
 }
 
+/** How many more schemas may be counted in this request. */
+type Room = { schemas: number }
+
 /**
  * Adds the optional properties and unions of a schema. A schema that is referenced several times counts each time.
- * @returns undefined for a schema with more than `schemasMax` inner schemas
+ * @returns undefined for a schema with more than `schemasMax` inner schemas, or if there is no more room
  */
-function addWeight({ tools, optional, unions }: Weight, { source }: RawJson): Weight | undefined {
+function addWeight({ tools, optional, unions }: Weight, { source }: RawJson, room: Room): Weight | undefined {
   const root = asObject(JSON.parse(source)) ?? {}
+  const parts = new Map<unknown, Part>()
   const waiting: unknown[] = [root]
-  for (let looked = 0; waiting.length > 0; looked++) {
-    if (looked > schemasMax) return undefined
-    const { $defs: _, definitions: __, ...schema } = asObject(waiting.pop()) ?? {}
-    const { properties, required, type, anyOf, $ref } = schema
-    const names = Object.keys(asObject(properties) ?? {})
-    optional += names.filter((name) => !Array.isArray(required) || !required.includes(name)).length
-    if (Array.isArray(anyOf) || (Array.isArray(type) && type.length > 1)) unions++
-    if (typeof $ref === 'string') waiting.push(targetOf($ref, root))
-    for (const inner of innerSchemas(schema)) waiting.push(inner)
+  for (let left = schemasMax; waiting.length > 0; left--) {
+    if (left < 0 || room.schemas-- <= 0) return undefined
+    const schema = waiting.pop()
+    const part = parts.get(schema) ?? readPart(asObject(schema) ?? {}, root)
+    parts.set(schema, part)
+    optional += part.optional
+    unions += part.unions
+    for (const inner of part.inner) waiting.push(inner)
   }
   return { tools, optional, unions }
+}
+
+/** The numbers of optional properties and unions of one schema, and the schemas directly inside it. */
+type Part = { optional: number; unions: number; inner: readonly unknown[] }
+
+function readPart({ properties, required, type, items, anyOf, $ref }: Schema, root: Schema): Part {
+  const wanted = new Set(Array.isArray(required) ? required : [])
+  const optional = Object.keys(asObject(properties) ?? {}).filter((name) => !wanted.has(name)).length
+  const unions = Array.isArray(anyOf) || (Array.isArray(type) && type.length > 1) ? 1 : 0
+  const inner = [...innerSchemas({ properties, items, anyOf })]
+  return { optional, unions, inner: typeof $ref === 'string' ? [targetOf($ref, root), ...inner] : inner }
 }
