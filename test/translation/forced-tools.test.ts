@@ -178,3 +178,15 @@ test('STR-11 a request without reasoning is sent with the switch of each style o
     deepEqual(JSON.parse(JSON.stringify({ thinking, reasoning_effort, enable_thinking })), off[style], style)
   }
 })
+
+test('Y6 B25 a forced call with very many tools takes no more time than a free one', () => {
+  const tools = Array.from({ length: 20_000 }, (_, i) => ({ name: `f${i}` }))
+  const costOf = (choice: object) => {
+    const body = Buffer.from(JSON.stringify({ ...smallest.messages, tools, ...choice }))
+    const before = process.cpuUsage()
+    equal(translate('messages', 'chat', body).body.tools.length, tools.length)
+    return process.cpuUsage(before).user
+  }
+  const [, free, forced] = [{}, {}, { tool_choice: { type: 'any' } }].map(costOf)
+  ok(forced! < 3 * free! + 100_000, `${forced} µs instead of ${free}`)
+})

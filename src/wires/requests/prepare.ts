@@ -268,13 +268,13 @@ function resolveChoice(
       const name = upstreamOf(wish.tool ?? { name: '' })
       if (name === undefined)
         refuse('tool_choice', 'it names a tool that is not declared: declare it in tools, or remove it.')
-      return { ...force([name], takes.has('named')), ...parallel }
+      return { ...force(new Set([name]), takes.has('named')), ...parallel }
     }
     case 'none':
       if (takes.has('none')) return { tools: declared, mode: 'none', ...parallel }
       return { tools: [], mode: 'default' }
     case 'required':
-      return { ...force(declared.map(({ name }) => name)), ...parallel }
+      return { ...force(new Set(declared.map(({ name }) => name))), ...parallel }
     case 'auto':
       return { tools: declared, mode: auto, ...parallel }
     case 'default':
@@ -285,8 +285,8 @@ function resolveChoice(
    * Makes the model call one of the wanted tools (ruling Y6). For a single wanted tool, the modes `required` and
    * `named` have the same effect.
    */
-  function force(wanted: string[], prefersName = false): OfferedTools {
-    const only = declared.filter(({ name }) => wanted.includes(name))
+  function force(wanted: ReadonlySet<string>, prefersName = false): OfferedTools {
+    const only = declared.filter(({ name }) => wanted.has(name))
     if (takes.has('required') && !prefersName) return { tools: only, mode: 'required' }
     if (takes.has('named') && only.length === 1) return { tools: declared, mode: 'named', name: only[0]!.name }
     losses.add('tool_choice', 'rewritten', 'asked for in words')
@@ -296,15 +296,20 @@ function resolveChoice(
 
   function chooseSubset(choice: ToolChoice, find: (tool: ToolName) => string | undefined): OfferedTools {
     const wanted = new Map((choice.only ?? []).map((tool) => [keyOf(tool), tool]))
-    const allowed = [...new Set([...wanted.values()].map(find).filter((name) => name !== undefined))]
-    if (allowed.length === 0)
+    const allowed = new Set([...wanted.values()].map(find).filter((name) => name !== undefined))
+    if (allowed.size === 0)
       refuse('tool_choice', 'it allows no tool that is declared: declare one of them in tools, or remove it.')
     const offered: OfferedTools =
       choice.mode === 'required'
         ? force(allowed)
-        : { tools: declared.filter((tool) => allowed.includes(tool.name)), mode: auto }
+        : { tools: declared.filter((tool) => allowed.has(tool.name)), mode: auto }
     if (offered.mode === 'named' || !takesAllowed) return offered
-    return { ...offered, tools: declared, mode: offered.mode === 'required' ? 'required' : 'auto', allowed }
+    return {
+      ...offered,
+      tools: declared,
+      mode: offered.mode === 'required' ? 'required' : 'auto',
+      allowed: [...allowed],
+    }
   }
 }
 
