@@ -306,3 +306,14 @@ test('Y1 Y5 arguments that are an object are a text in each event of a stream ma
   const said = told.flatMap(({ delta, arguments: text, item }) => delta ?? text ?? (item?.arguments || []))
   assert.deepEqual(said, [args, args, args])
 })
+
+test('Y5 arguments that begin with very many blanks are read in linear time', () => {
+  const blank = `${' '.repeat(100_000)}${args}`
+  const item = call({ arguments: blank })
+  const ends = [argumentsDelta(0, blank), argumentsDone(0, blank), itemDone(0, item), terminal('completed', [item])]
+  const beganMs = performance.now()
+  const shown = framesOf(playNatively('responses', events(created, start(), ...ends)))
+  assert.equal(JSON.parse(shown.at(-1)!.data).response.output[0].arguments, blank)
+  // A search that is quadratic takes a minute.
+  assert.ok(performance.now() - beganMs < 8_000)
+})

@@ -361,6 +361,6 @@ export function transcriptIn(audio: unknown): string | undefined {
 /** Whether arguments are empty: a blank text, or an object without members, which may be a mere placeholder. */
 export function isEmptyArguments(value: unknown): boolean {
   return typeof value === 'string'
-    ? /^\s*(?:\{\s*\})?\s*$/.test(value)
+    ? /^\s*(?:\{\s*\}\s*)?$/.test(value)
     : typeof value === 'object' && Object.keys(value as object).length === 0
 }

@@ -161,4 +161,4 @@ export function mayLack(frame: string, isItem: boolean): boolean {
 export const clientCall = /"type"\s*:\s*"(?:function_call|custom_tool_call)"/
 const namedCall = /"name"\s*:\s*"\s*[^"\s]/
 const idOfCall = /"call_id"\s*:\s*"[^"]/
-const input = /"(?:arguments|input)"\s*:\s*"(?!\s*(?:\{\s*\})?\s*")/
+const input = /"(?:arguments|input)"\s*:\s*"(?!\s*(?:\{\s*\}\s*)?")/
