@@ -1,3 +1,4 @@
+import { asObject } from '../../bytes/json.ts'
 import { estimateTextTokens } from '../../inference/estimate.ts'
 import { estimateMediaTokens, imageTokensMax, pageTokens } from '../../inference/estimate-media.ts'
 import {
@@ -31,7 +32,7 @@ const textFields: Record<string, readonly string[]> = {
 }
 
 /** Blocks whose `content` is a text or a list of blocks. */
-const nesting = new Set(['tool_result', 'mcp_tool_result', 'search_result'])
+const nesting = new Set(['tool_result', 'mcp_tool_result', 'search_result', 'compaction'])
 
 /**
  * Estimates the tokens of a body of count_tokens or of messages. The same body always gives the same number.
@@ -81,6 +82,8 @@ function countBlock(item: unknown, at: string, waiting: ContentQueue): number {
     if (!isAbsent(block[field])) tokens += estimateTextTokens(readString(block[field], `${at}.${field}`))
   }
   if (type.endsWith('tool_use')) tokens += countJson(block.input)
+  const added = type === 'tool_addition' ? asObject(block.tool)?.['definition'] : undefined
+  if (!isAbsent(added)) tokens += countTool(added, `${at}.tool.definition`)
   if (nesting.has(type) && !isAbsent(block.content)) waiting.push({ content: block.content, at: `${at}.content` })
   if (type === 'image') tokens += countSource(block.source, `${at}.source`, imageTokensMax, waiting)
   if (type === 'document') tokens += countSource(block.source, `${at}.source`, pageTokens, waiting)

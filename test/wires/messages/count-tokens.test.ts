@@ -62,6 +62,15 @@ test('spec 4.2 tool calls, their results and thinking count', () => {
   assert.equal(count(user([result])), 2 * words + 4)
 })
 
+test('spec 4.2 T20 a summary counts, and so does a tool that the conversation defines', () => {
+  assert.equal(count(user([{ type: 'compaction', content: text }])), words + 4)
+  const definition = { name: 'f', description: text, input_schema: { type: 'object' } }
+  const added = (tool: object) => ({ messages: [{ role: 'system', content: [{ type: 'tool_addition', tool }] }] })
+  const declared = count({ messages: [{ role: 'system' }], tools: [definition] })
+  assert.equal(count(added({ type: 'tool_definition', definition })), declared)
+  assert.equal(count(added({ type: 'tool_reference', name: 'f' })), 4)
+})
+
 test('spec 4.2 tools count by name, description and schema', () => {
   const schema = { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] }
   const tool = { name: 'read_file', description: text, input_schema: schema }
