@@ -4,7 +4,7 @@ import { noUsage } from '../../src/inference/usage.ts'
 import type { WholeAnswer } from '../../src/wires/answers/relay.ts'
 import { wires } from '../../src/wires/wires.ts'
 import { named } from '../support/native.ts'
-import { modelOf } from './models.ts'
+import { modelOf, routeOf } from './models.ts'
 
 /* Models that an upstream names inside its usage object (BRK-7, spec 1.8). */
 
@@ -13,17 +13,26 @@ const iterations = [
   { type: 'message', model: 'up', ...counts },
   { type: 'compaction', model: 'other-model', ...counts, advisor: [{ model: 'hosted-9' }] },
   { type: 'message', model: null },
+  { type: 'message', model: 'up-2' },
 ]
 const usage = { ...counts, iterations, output_tokens_details: { model: 'up' } }
 
 function assertHidden(text: string): void {
-  assert.doesNotMatch(text, /other-model|hosted-9|"up"/)
+  assert.doesNotMatch(text, /other-model|hosted-9|"up/)
   const models = text.match(/"model":("\w*"|null)/g)!
   assert.deepEqual(new Set(models), new Set(['"model":"m"', '"model":null']))
 }
 
+/** The model has another name at its second upstream. */
 function headOf(wire: 'messages' | 'responses') {
-  return { requestId: 'req_1', model: modelOf(wire), createdSeconds: 1_795_000_000, inputTokensEstimate: 11 }
+  const model = modelOf(wire)
+  const routes = ['up', 'up-2'].map((upstreamModel) => routeOf({ ...model, upstreamModel }))
+  return {
+    requestId: 'req_1',
+    model: { ...model, routes },
+    createdSeconds: 1_795_000_000,
+    inputTokensEstimate: 11,
+  }
 }
 
 const message = {
@@ -46,7 +55,8 @@ for (const [wire, answer] of Object.entries({ messages: message, responses: resp
     assert.equal(read.state, 'finished')
     const told = Buffer.from((read as Extract<WholeAnswer, { state: 'finished' }>).encode(noUsage)).toString()
     assertHidden(told)
-    assert.equal(JSON.parse(told).usage.iterations.length, 3)
+    const models = JSON.parse(told).usage.iterations.map(({ model }: { model?: string }) => model)
+    assert.deepEqual(models, ['m', undefined, null, 'm'])
   })
 
   test(`BRK-7 P2 models inside the usage of a ${wire} stream get the client's name, or none`, () => {

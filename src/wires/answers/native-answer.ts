@@ -84,7 +84,8 @@ export function renameInUsage(
     }
     renameInUsage(patch, [...path, key], value, { model })
     if (key !== 'model' || value === null || value === model.id) continue
-    patch.set(path, new Map([[key, value === model.upstreamModel ? JSON.stringify(model.id) : undefined]]))
+    const isIts = model.routes.some(({ serving }) => serving.upstreamModel === value)
+    patch.set(path, new Map([[key, isIts ? JSON.stringify(model.id) : undefined]]))
   }
 }
 
