@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
+import { readOpening } from '../../src/wires/requests/checks.ts'
 import { ClientBody } from '../../src/wires/requests/client-body.ts'
 import { readLikeness } from '../../src/wires/requests/likeness.ts'
 import { wires } from '../../src/wires/wires.ts'
@@ -44,4 +45,14 @@ test('Y24 the four agents are recorded on all of their wires', () => {
   const told = recordings.map(({ client, wire }) => `${client} ${wire}`).sort()
   const every = (client: string) => ['chat', 'messages', 'responses'].map((wire) => `${client} ${wire}`)
   assert.deepEqual(told, ['claude-code messages', 'codex responses', ...every('copilot'), ...every('opencode')].sort())
+})
+
+test('Y18 a cache mark of either name does not change the opening of a conversation', () => {
+  const openingOf = (mark: object) => {
+    const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' }, ...mark }
+    const body = { messages: [{ role: 'user', content: [image] }] }
+    return readOpening(wires.chat.client, new ClientBody(Buffer.from(JSON.stringify(body))))
+  }
+  for (const name of ['cache_control', 'prompt_cache_breakpoint'])
+    assert.equal(openingOf({ [name]: { mode: 'explicit' } }), openingOf({}))
 })

@@ -112,7 +112,7 @@ function wordsOf(content: unknown): string {
   if (!Array.isArray(content)) return typeof content === 'string' ? content : ''
   return content
     .map((part: unknown) => {
-      const { cache_control: _mark, ...rest } = asObject(part) ?? {}
+      const { cache_control: _, prompt_cache_breakpoint: __, ...rest } = asObject(part) ?? {}
       return typeof rest['text'] === 'string' ? rest['text'] : JSON.stringify(rest)
     })
     .join('\n')
