@@ -151,6 +151,28 @@ test('issue 47 setup --login makes no key in a dry run, and prints why a gateway
   }
 })
 
+test('issue 47 setup --login key makes no key if the settings are not written then', async () => {
+  const { server, home, setup, keep } = await machine()
+  keep()
+  mkdirSync(join(home, '.cline/data/settings'), { recursive: true })
+  const path = join(home, '.cline/data/settings/providers.json')
+  const write = (client: string, ...more: string[]) =>
+    setup(client, '--login', 'key', '--url', server.url, '--write', '--json', ...more)
+  writeFileSync(path, '{ "theirs": 1 }')
+  // Nobody can be asked here.
+  const unasked = await write('cline')
+  assert.deepEqual([unasked.code, unasked.stderr.includes('run with --yes to change it')], [1, true], unasked.stderr)
+  assert.equal((await write('cursor', '--yes')).code, 2)
+  writeFileSync(path, '{')
+  assert.match((await write('cline', '--yes')).stderr, /was left as it is: line 1 is not JSON/)
+  assert.equal(asked(server, '/console/api/me/keys').length, 0)
+  writeFileSync(path, '{ "theirs": 1 }')
+  const { code, json, stderr } = await write('cline', '--yes')
+  assert.deepEqual([code, json['key']], [0, 'own-key-of-dev'], stderr)
+  assert.equal(JSON.parse(readFileSync(path, 'utf8')).providers['openai-compatible'].settings.apiKey, 'own-key-of-dev')
+  assert.equal(asked(server, '/console/api/me/keys').length, 1)
+})
+
 test('issue 47 the name of an agent and its machine is cut to what a gateway takes', async () => {
   const { server } = await machine()
   await makeOwnKey(server.url, accessToken(1), `${'a'.repeat(94)} b`)

@@ -101,11 +101,14 @@ async function setUp(asked: string, options: SetupOptions, command: Command): Pr
   const isWriting = options.write === true || options.dryRun === true
   const told = isWriting ? await program.asks?.hear() : undefined
   if (program.asks && told === undefined) notes.push(isWriting ? program.asks.otherwise : program.asks.ifPrinted)
-  const key = await keyOf(signedIn, options, access.key)
   const { colleagueLine, describe, describeWindow, settingsOf, toData } = await import('../../programs/describe.ts')
-  const settings = settingsOf(program, { ...access, key, told, tokenCommand, isSignIn: way === 'itself' }, wire)
+  const settingsWith = (key: string) =>
+    settingsOf(program, { ...access, key, told, tokenCommand, isSignIn: way === 'itself' }, wire)
+  if (isWriting) await propose(name, settingsWith(access.key), options, command)
+  const key = signedIn?.makeKey && !options.dryRun ? await signedIn.makeKey() : access.key
+  const settings = settingsWith(key)
   if (settings.note !== undefined) notes.push(settings.note)
-  if (isWriting) await write(name, settings, options, command)
+  if (isWriting && !options.dryRun) await write(settings, command)
   const shell = options.shell ?? likelyShell(process.platform, process.env['SHELL'])
   const text = describe(settings, shell, isWriting)
   const window = describeWindow(program, name, found, true)
@@ -136,21 +139,25 @@ async function signInFor(
   return findSignIn(client, login, url ?? glanceAtConfig(command.optsWithGlobals()).apiUrl, command)
 }
 
-/** Returns the key to write. A dry run makes no new key. */
-async function keyOf(signedIn: SetupSignIn | undefined, { dryRun }: SetupOptions, key: string): Promise<string> {
-  return signedIn?.makeKey && !dryRun ? signedIn.makeKey() : key
-}
-
-async function write(name: string, { files }: Settings, options: SetupOptions, command: Command): Promise<void> {
+/**
+ * Shows the changes of files, and asks. If the gateway makes a key, it makes it after that, because it would keep an
+ * unused one. Here a placeholder stands for the key.
+ */
+async function propose(name: string, { files }: Settings, options: SetupOptions, command: Command): Promise<void> {
   if (!files) throw usage(`${name} has no configuration file: run without --write`)
-  const { describePlan, planSettings, writePlans } = await import('./write-settings.ts')
+  const { confirmPlans, describePlan, planSettings } = await import('./write-settings.ts')
   const plans = planSettings(files)
   for (const plan of plans) {
     if (isJson(command)) note(command, describePlan(plan))
     else console.error(describePlan(plan))
   }
   if (options.dryRun) note(command, 'Nothing was written: this was a dry run.')
-  else for (const done of await writePlans(plans, options.yes === true, command)) note(command, done)
+  else if (!options.yes) await confirmPlans(plans, command)
+}
+
+async function write({ files = [] }: Settings, command: Command): Promise<void> {
+  const { planSettings, writePlans } = await import('./write-settings.ts')
+  for (const done of writePlans(planSettings(files))) note(command, done)
 }
 
 function chooseWire(name: string, program: Program, modelWire: ModelWire | undefined, asked: ClientWire | undefined) {

@@ -68,20 +68,20 @@ function hideKeys(line: string): string {
   return line.replace(keyValue, (_, name: string, value: string) => `${name}${value.slice(0, 7)}…`)
 }
 
-/**
- * Writes planned changes, with a backup beside each file.
- * @returns a sentence for each file
- * @throws Error if the person declines, or if nobody can be asked
- */
-export async function writePlans(plans: readonly FileChange[], isSure: boolean, command: Command): Promise<string[]> {
-  const changed = plans.filter(({ before, after }) => before !== after)
-  const existing = changed.filter(({ before }) => before !== undefined).map(({ path }) => path)
-  const paths = existing.join(' and ')
-  if (existing.length > 0 && !isSure)
+/** Asks before existing files are changed. @throws Error if the person declines, or if nobody can be asked */
+export async function confirmPlans(plans: readonly FileChange[], command: Command): Promise<void> {
+  const existing = plans.filter(({ before, after }) => before !== undefined && before !== after)
+  const paths = existing.map(({ path }) => path).join(' and ')
+  if (existing.length > 0)
     await confirm(command, `Change ${paths} like this (a backup is kept)?`, [
       `${paths} was left as it is`,
       'run with --yes to change it',
     ])
+}
+
+/** Writes planned changes, with a backup beside each file. @returns a sentence for each file */
+export function writePlans(plans: readonly FileChange[]): string[] {
+  const changed = plans.filter(({ before, after }) => before !== after)
   return changed.map(({ path, before, after }) => {
     mkdirSync(dirname(path), { recursive: true })
     const backup = before === undefined ? undefined : freeName(path)
