@@ -94,6 +94,14 @@ test('issue 47 doctor --sign-in: a public address is no fault, and its row says 
   assert.match(note, /^203\.0\.113\.5 is a public address: Claude Code refuses .*; triwire setup claude-code --login/)
 })
 
+test('issue 47 doctor --sign-in checks the address at which clients reach the gateway', async () => {
+  const server = await startSignInServer()
+  const cwd = testFolder('behind-a-proxy')
+  writeFileSync(join(cwd, 'triwire.yaml'), JSON.stringify({ listen: '127.0.0.1:9', api_url: server.url }))
+  const { code, json } = await runWarm(['doctor', '--sign-in', '--json'], { cwd, env: env() })
+  assert.deepEqual([code, json['base_url']], [0, server.url])
+})
+
 const certificates = [
   ['trusted', 60, true, 'ok', /^trusted; it ends in 59 days$/],
   [

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { originOf } from '../../config/client-url.ts'
+import { findClientUrl, originOf } from '../../config/client-url.ts'
 import { timeoutOption } from '../options.ts'
 import { clearProgress, formatTable, note, print, showProgress } from '../print.ts'
 import type { Probe, ProbedGateway, ProbeFinding } from './probe.ts'
@@ -34,23 +34,23 @@ export function addDoctorCommand(program: Command): void {
       const { modelsMax, timeout: timeoutMs } = options
       if (options.signIn) return checkSignInOnly(options, command)
       const key = needKey(options.key ?? (await findBearer(options)), command)
-      const origin = options.baseUrl ?? (await findOrigin(command))
+      const { origin, clientUrl } = await findAddresses(options, command)
       const { chooseModels } = await import('./choose-models.ts')
       const chosen = await chooseModels({ origin, key, named: options.model, modelsMax, timeoutMs })
       const { models, skipped, isPeer } = chosen
       if (skipped > 0) note(command, `${skipped} more models are listed: --models-max or --model asks them too`)
       const findings = await probeAll(models, { origin, key, timeoutMs, isPeer })
       const { checkSignIn, offersSignIn } = await import('./sign-in.ts')
-      const place = { origin, timeoutMs }
-      if (!isPeer && (await offersSignIn(place))) findings.push(...(await checkSignIn(place)))
+      if (!isPeer && (await offersSignIn({ origin, timeoutMs })))
+        findings.push(...(await checkSignIn({ origin: clientUrl, timeoutMs })))
       report(command, origin, models, findings)
     })
 }
 
-async function checkSignInOnly({ baseUrl, timeout: timeoutMs }: DoctorOptions, command: Command): Promise<void> {
-  const origin = baseUrl ?? (await findOrigin(command))
+async function checkSignInOnly(options: DoctorOptions, command: Command): Promise<void> {
+  const { clientUrl: origin } = await findAddresses(options, command)
   const { checkSignIn } = await import('./sign-in.ts')
-  report(command, origin, [], await checkSignIn({ origin, timeoutMs }))
+  report(command, origin, [], await checkSignIn({ origin, timeoutMs: options.timeout }))
 }
 
 /** Returns the token of a person who is signed in at the gateway. Undefined without a valid token. */
@@ -107,11 +107,17 @@ function needKey(key: string | undefined, command: Command): string {
   return key
 }
 
-async function findOrigin(command: Command): Promise<string> {
+/**
+ * Finds the address to which probes are sent. `clientUrl` is the address at which people sign in, which may be that of
+ * a proxy in front of the gateway.
+ */
+async function findAddresses({ baseUrl }: DoctorOptions, command: Command) {
+  if (baseUrl !== undefined) return { origin: baseUrl, clientUrl: baseUrl }
   const { glanceAtConfig } = await import('../../config/load.ts')
-  const { listen, tls } = glanceAtConfig(command.optsWithGlobals())
+  const config = glanceAtConfig(command.optsWithGlobals())
+  const { listen, tls } = config
   if (listen.port === 0) throw new Error('The configuration lets the gateway choose its port: name it with --base-url')
-  return originOf(listen, tls ? 'https' : 'http')
+  return { origin: originOf(listen, tls ? 'https' : 'http'), clientUrl: findClientUrl(config).url }
 }
 
 function addModel(id: string, before: string[]): string[] {
