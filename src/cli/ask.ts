@@ -1,6 +1,6 @@
 import { asObject, parseObject } from '../bytes/json.ts'
 import { environmentProxy, parseProxy, proxyMistake } from '../config/egress.ts'
-import { ProxyRefusal } from '../upstream/dial.ts'
+import { type DialRoute, ProxyRefusal } from '../upstream/dial.ts'
 import { type FetchRequest, type FetchResponse, fetchHttp } from '../upstream/http-fetch.ts'
 import type { ResponseHeaders } from '../upstream/target.ts'
 
@@ -9,11 +9,15 @@ import type { ResponseHeaders } from '../upstream/target.ts'
  * @throws any error of `fetchHttp`, which `explainFailure` puts into words
  */
 export async function ask(url: string, question: FetchRequest): Promise<FetchResponse> {
+  return fetchHttp(url, { ...question, ...routeTo(url) })
+}
+
+/** Returns the route to a server, with the proxy that the environment sets. @throws Error if its address is wrong */
+export function routeTo(url: string): DialRoute {
   const proxy = environmentProxy(url, process.env)
-  if (!proxy) return fetchHttp(url, question)
-  const mistake = proxyMistake(proxy.value)
+  const mistake = proxy && proxyMistake(proxy.value)
   if (mistake) throw new Error(`the proxy of ${proxy.source} ${mistake}`)
-  return fetchHttp(url, { ...question, proxy: new URL(parseProxy(proxy.value)) })
+  return proxy ? { proxy: new URL(parseProxy(proxy.value)) } : {}
 }
 
 /**

@@ -102,6 +102,16 @@ test('issue 47 doctor --sign-in checks the address at which clients reach the ga
   assert.deepEqual([code, json['base_url']], [0, server.url])
 })
 
+test('issue 47 N-F4 doctor --sign-in reports a proxy variable that names no proxy', async () => {
+  const asked = ['doctor', '--sign-in', '--base-url', 'https://203.0.113.5', '--json', '--timeout', '2s']
+  const { stdout } = await runWarm(asked, { env: { ...env(), HTTPS_PROXY: 'http://proxy.example:port' } })
+  for (const name of ['certificate', 'discovery']) {
+    const row = rowsOf(JSON.parse(stdout)).find(([probe]) => probe === name)!
+    assert.equal(row[1], 'failed')
+    assert.match(row[2]!, /^the proxy of HTTPS_PROXY must be http:\/\/host:port/)
+  }
+})
+
 const certificates = [
   ['trusted', 60, true, 'ok', /^trusted; it ends in 59 days$/],
   [

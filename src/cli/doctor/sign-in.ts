@@ -3,9 +3,8 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
 import { asObject, parseObject } from '../../bytes/json.ts'
-import { environmentProxy, parseProxy } from '../../config/egress.ts'
 import { createDial } from '../../upstream/dial.ts'
-import { type DoctorReply, explainFailure, send } from '../ask.ts'
+import { type DoctorReply, explainFailure, routeTo, send } from '../ask.ts'
 import { isSafe } from '../login/gateway-url.ts'
 import { findNetwork } from '../login/private-network.ts'
 import { none, ok, type ProbeFinding, type ProbeVerdict } from './probe.ts'
@@ -79,10 +78,8 @@ const dayMs = 86_400_000
 const soonDays = 14
 
 async function readCertificate(url: URL, timeoutMs: number): Promise<Certificate> {
-  const proxy = environmentProxy(url.href, process.env)
-  const route = proxy ? { proxy: new URL(parseProxy(proxy.value)) } : {}
   const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>()
-  const dialing = createDial(url, route)({ take() {} }, (error, socket) =>
+  const dialing = createDial(url, routeTo(url.href))({ take() {} }, (error, socket) =>
     error ? reject(error) : resolve(socket as TLSSocket),
   )
   const timer = setTimeout(() => dialing.destroy(Object.assign(new Error('late'), { name: 'TimeoutError' })), timeoutMs)
