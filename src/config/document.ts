@@ -27,11 +27,8 @@ export type Document = {
   lineOf(path: Path): number
 }
 
-/**
- * Returns a replacement for a variable that is not set, or undefined to report a mistake. `isWhole` is true if the
- * value consists of the variable alone.
- */
-type StandIn = (path: string, isWhole: boolean) => string | undefined
+/** Returns a replacement for a value that names a variable which is not set, or undefined to report a mistake. */
+type StandIn = (path: string) => string | undefined
 
 /** Reads YAML 1.2, and replaces `${NAME}` and `${NAME:-default}` in values but not in keys. `$${` means `${`. */
 export function readDocument(source: string, env: NodeJS.ProcessEnv, standIn: StandIn = () => undefined): Document {
@@ -56,7 +53,7 @@ export function readDocument(source: string, env: NodeJS.ProcessEnv, standIn: St
       const path = formatPath(pathOf(ancestors, scalar))
       const complain = (message: string) =>
         void problems.push({ path, line: lineAt(scalar.range![0]), message: `${path} ${message}` })
-      scalar.value = interpolate(scalar, env, complain, (isWhole) => standIn(path, isWhole))
+      scalar.value = interpolate(scalar, env, complain, standIn(path))
     },
   })
   if (lost !== undefined)
@@ -131,9 +128,10 @@ function interpolate(
   scalar: Scalar,
   env: NodeJS.ProcessEnv,
   complain: (message: string) => void,
-  standIn: (isWhole: boolean) => string | undefined,
+  standIn: string | undefined,
 ): unknown {
   const source = String(scalar.value)
+  let isUnset = false
   const text = source.replace(/\$\$\{|\$\{([^}]*)\}?/g, (match, reference: string | undefined) => {
     if (match === '$${') return '${'
     const parts = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s.exec(reference ?? '')
@@ -145,11 +143,13 @@ function interpolate(
     }
     const [, name = '', fallback] = parts
     // As in a shell, the default after `:-` also replaces an empty variable.
-    const value = (fallback === undefined ? env[name] : env[name] || fallback) ?? standIn(match === source)
-    if (value === undefined)
+    const value = fallback === undefined ? env[name] : env[name] || fallback
+    isUnset ||= value === undefined
+    if (value === undefined && standIn === undefined)
       complain(`needs the environment variable ${name}, which is not set; set it, or write \${${name}:-default}`)
     return value ?? match
   })
+  if (isUnset && standIn !== undefined) return standIn
   // A value may consist of one unquoted reference, such as `${NAME}`. If the variable's text then has the form of a
   // number or a boolean, the value is a number or a boolean.
   const isBare = scalar.type === Scalar.PLAIN && /^\$\{[^}]*\}$/.test(source)

@@ -149,9 +149,7 @@ export function configText(options: ConfigOptions, env: NodeJS.ProcessEnv = proc
 
 function load(source: ConfigSource | undefined, options: ConfigOptions, env: NodeJS.ProcessEnv, cwd: string): Config {
   const { file, name } = source ?? {}
-  const document = source
-    ? readDocument(source.text.reveal(), env, (path, isWhole) => standInFor(options, path, isWhole))
-    : emptyDocument
+  const document = source ? readDocument(source.text.reveal(), env, (path) => standInFor(options, path)) : emptyDocument
   // A file that is not YAML or not a map cannot be checked further.
   const written = asObject(document.value)
   if (!written) {
@@ -228,32 +226,27 @@ function load(source: ConfigSource | undefined, options: ConfigOptions, env: Nod
   })
 }
 
-/** A pattern for the paths of secrets. `standIn` replaces a secret whose variable is not set. */
-type SecretPlace = readonly [place: RegExp, standIn: string]
+/** A pattern for the paths of values that some commands do not need, and the text that replaces such a value. */
+type StandInPlace = readonly [place: RegExp, standIn: string]
 
-const keyPlaces: readonly SecretPlace[] = [
-  [/^upstreams\..+\.accounts\[\d+\]\.(?:key(?:_file|_command\[\d+\])?|azure\.secret)$/, 'unset'],
+const keyPlaces: readonly StandInPlace[] = [
+  [/^upstreams\..+\.accounts\[\d+\]\.(?:key(?:_command\[\d+\])?|azure\.secret)$/, 'unset'],
   [/\.(?:headers|query)\..+$/, 'unset'],
+  // Files and a folder that only a server opens. Commands also read `admin.tls.cert`, to recognise the server.
+  [/_file$|^tls\.|^admin\.tls\.key$|^state_dir$/, 'unset'],
   [/^(?:upstreams\..+|webhooks\[\d+\]|sign_in)\.proxy$/, 'http://unset.invalid'],
-  [/^sign_in\.client_secret(?:_file)?$/, 'unset'],
+  [/^sign_in\.client_secret$/, 'unset'],
   [/^seal_key$/, Buffer.from('a stand-in for an unset seal_key').toString('base64')],
   [/^webhooks\[\d+\]\.url$/, 'https://unset.invalid'],
   [/^webhooks\[\d+\]\.secret$|^metrics\.token$/, 'a-stand-in-for-an-unset-secret'],
 ]
 
-const storePlaces: readonly SecretPlace[] = [[/^(?:store|state_dir)$/, 'unset']]
+const storePlaces: readonly StandInPlace[] = [[/^store$/, 'unset']]
 
-/**
- * Returns a stand-in for an unset variable that is not needed. @param isWhole whether the variable is the whole value
- */
-function standInFor(
-  { isWithoutKeys, isWithoutStore }: ConfigOptions,
-  path: string,
-  isWhole: boolean,
-): string | undefined {
+/** Returns a stand-in for a value that is not needed. It replaces the whole value if one of its variables is not set. */
+function standInFor({ isWithoutKeys, isWithoutStore }: ConfigOptions, path: string): string | undefined {
   const places = [...(isWithoutKeys ? keyPlaces : []), ...(isWithoutStore ? storePlaces : [])]
-  const found = places.find(([place]) => place.test(path))
-  return found && (isWhole ? found[1] : 'unset')
+  return places.find(([place]) => place.test(path))?.[1]
 }
 
 /**

@@ -649,7 +649,7 @@ test('issue 46.8 a duration accepts days, up to the bound of its own key', () =>
   }
 })
 
-test('X4 if no upstream is asked, only secrets may refer to variables that are not set', () => {
+test('X4 if no upstream is asked, only secrets and files of a server may refer to variables that are not set', () => {
   const secrets = whole
     .replace(
       'base_url: http://127.0.0.1:9001/v1/',
@@ -658,19 +658,22 @@ test('X4 if no upstream is asked, only secrets may refer to variables that are n
     .concat(
       'seal_key: "${NO_SEAL}"\n',
       'metrics: { token: "${NO_TOKEN}" }\n',
-      'webhooks: [{ url: "${NO_HOOK}", secret: "${NO_SECRET}" }, { url: "https://hooks.example/${NO_PATH}", secret: "${NO_SECRET}" }]\n',
+      'webhooks: [{ url: "${NO_HOOK}/a", secret: "${NO_SECRET}" }, { url: "https://hooks.example/${NO_PATH}", secret: "whsec_${NO_SECRET}" }]\n',
+      'state_dir: "${NO_FOLDER}/triwire"\n',
+      'tls: { cert: "${NO_FOLDER}/cert.pem", key: "${NO_FOLDER}/key.pem" }\n',
     )
   writeFileSync(join(folder, 'a.yaml'), secrets)
-  const config = loadConfig({ config: 'a.yaml', isWithoutKeys: true }, {}, folder)
+  const options = { config: 'a.yaml', isWithoutKeys: true, isWithoutFiles: true }
+  const config = loadConfig(options, {}, folder)
   assert.strictEqual(config.catalog.entries.length, 2)
   writeFileSync(join(folder, 'a.yaml'), secrets.replace('owner: acme', 'owner: "${NO_OWNER}"'))
   assert.throws(
-    () => loadConfig({ config: 'a.yaml', isWithoutKeys: true }, {}, folder),
+    () => loadConfig(options, {}, folder),
     (error: ConfigError) =>
       error.problems.length === 1 && /NO_OWNER, which is not set/.test(error.problems[0]!.message),
   )
-  assert.strictEqual(problemsOf(secrets, {}).length, 8)
+  assert.strictEqual(problemsOf(secrets, {}).length, 11)
   writeFileSync(join(folder, 'a.yaml'), secrets.replace(/^store:.*$/m, '').concat('store: "${NO_STORE}"\n'))
-  assert.throws(() => loadConfig({ config: 'a.yaml', isWithoutKeys: true }, {}, folder), /NO_STORE, which is not set/)
-  assert.ok(loadConfig({ config: 'a.yaml', isWithoutKeys: true, isWithoutStore: true }, {}, folder))
+  assert.throws(() => loadConfig(options, {}, folder), /NO_STORE, which is not set/)
+  assert.ok(loadConfig({ ...options, isWithoutStore: true }, {}, folder))
 })
