@@ -278,8 +278,8 @@ function warnOfNames(cwd: string): ConfigProblem[] {
 }
 
 /**
- * Returns the proxies of upstreams and webhooks by their path, from the file or the environment. Mistakes in unused
- * proxies are ignored.
+ * Returns the proxies of upstreams, webhooks and the identity provider by their path, from the file or the environment.
+ * Mistakes in unused proxies are ignored.
  */
 function readProxies(
   file: ConfigFile,
@@ -294,6 +294,7 @@ function readProxies(
       proxy,
     })),
     ...file.webhooks.map(({ url, proxy }, index) => ({ path: `webhooks[${index}]`, url, proxy })),
+    ...(file.sign_in ? [{ path: 'sign_in', url: file.sign_in.issuer, proxy: file.sign_in.proxy }] : []),
   ]
   for (const { path, url, proxy } of servers) {
     const said = proxy === undefined ? environmentProxy(url, env) : { value: proxy, source: `${path}.proxy` }

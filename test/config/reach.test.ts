@@ -320,8 +320,17 @@ test('N-F4 a variable that does not name a proxy is reported by its name, once, 
   assert.match(message!, /^HTTPS_PROXY must be http:\/\/host:port/)
   assert.doesNotMatch(message!, /hidden/)
   assert.deepEqual(others, [])
+  const near = { base_url: 'http://h' }
   assert.deepEqual(
-    mistakesOf(() => load({ base_url: 'http://h' }, { env })),
+    mistakesOf(() => load(near, { env })),
     [],
+  )
+  // People who sign in are sent through the proxy too.
+  const rules = [{ groups: ['dev'], account: 'acme' }]
+  const sign_in = { issuer: 'https://login.example', client_id: 'triwire', rules }
+  const more = { api_url: 'https://llm.example', sign_in }
+  assert.deepEqual(
+    mistakesOf(() => load(near, { env, more })),
+    [message],
   )
 })
