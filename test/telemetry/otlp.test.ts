@@ -284,6 +284,17 @@ test('a collector that never answers delays nothing, not even the shutdown', asy
   assert.ok(performance.now() - beganMs < 10_000)
 })
 
+test('a server that ends while metrics are sent again sends its last metrics too', async () => {
+  const collector = await startCollector()
+  collector.status = 503
+  const gateway = await startSending(collector)
+  await until(() => collector.asked > 0, 'metrics are sent')
+  await (await gateway.post('/v1/chat/completions', { ...question, model: 'native-chat' })).text()
+  collector.status = 200
+  await gateway.close()
+  assert.equal(collector.metrics().get('gen_ai.client.operation.duration')?.points[0]?.count, '1')
+})
+
 test('exported data match OpenTelemetry’s own protocol definitions', {
   skip: withoutPython('opentelemetry.proto.collector.trace.v1.trace_service_pb2', 'opentelemetry-proto'),
 }, async () => {

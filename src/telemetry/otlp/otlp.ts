@@ -120,6 +120,7 @@ export function startOtlp({ settings, version, others, config, log }: OtlpParts)
 
   async function sendMetrics(): Promise<void> {
     if (!metrics) return
+    const isLast = ending.signal.aborted
     const times = { startNanos, nowNanos: nanos(Date.now()) }
     const own = await encodeInTurns(figures.families, 1, (family) => encodeFamily(family, times, attributesOf))
     const rest = await encodeInTurns(others(), 1, (family) => encodeFamily(family, times, plainAttributes))
@@ -127,6 +128,8 @@ export function startOtlp({ settings, version, others, config, log }: OtlpParts)
     const scoped = `{"scope":${scope},"metrics":[${all.join()}],"schemaUrl":"${schemaUrl}"}`
     const body = `{"resourceMetrics":[{"resource":${described},"scopeMetrics":[${scoped}],"schemaUrl":"${schemaUrl}"}]}`
     await deliver('metrics', metrics, body, all.length)
+    // The server began to end meanwhile, so the last figures are not sent yet.
+    if (!isLast && ending.signal.aborted && !over.signal.aborted) await sendMetrics()
   }
 
   async function deliver(signal: 'traces' | 'metrics', target: OtlpTarget, body: string, count: number): Promise<void> {
