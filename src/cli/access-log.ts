@@ -4,21 +4,23 @@ import { parseCredits } from '../accounts/credit.ts'
 import type { LogLine } from '../accounts/entries.ts'
 import { unreadable } from './print.ts'
 
-/** Reads the log lines that `ledger verify` compares with entries. @throws Error that names an unreadable file */
-export async function readLogs(files: readonly string[]): Promise<LogLine[]> {
-  const lines: LogLine[] = []
+/** Reads log files line by line, because they can be large. @throws Error that names an unreadable file */
+export async function* eachLogLine(files: readonly string[]): AsyncIterable<string> {
   for (const file of files) {
     try {
-      for await (const text of createInterface({
-        input: createReadStream(file),
-        crlfDelay: Number.POSITIVE_INFINITY,
-      })) {
-        const line = readLogLine(text)
-        if (line) lines.push(line)
-      }
+      yield* createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY })
     } catch (error) {
       throw unreadable(file, error, 'name files of the log with --log')
     }
+  }
+}
+
+/** Reads the log lines that `ledger verify` compares with entries. @throws Error that names an unreadable file */
+export async function readLogs(files: readonly string[]): Promise<LogLine[]> {
+  const lines: LogLine[] = []
+  for await (const text of eachLogLine(files)) {
+    const line = readLogLine(text)
+    if (line) lines.push(line)
   }
   return lines
 }

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { ExportProvider, ExportRow } from '../accounts/reconcile/exports.ts'
+import { eachLogLine } from './access-log.ts'
 import { formatRows, formatTable, print, readText } from './print.ts'
 import { withStore } from './store.ts'
 
@@ -64,7 +65,7 @@ async function compare(command: Command, file: string, flags: ReconcileFlags): P
     isOf,
     owners: owner && new Set(owner),
     names: new Map(model),
-    attempts: readAttempts(log),
+    attempts: await readAttempts(log),
   }
   const told = await withStore(command, (books) => reconcile(rows, books.eachEntry(span), options))
   if (told.ours === 0)
@@ -102,9 +103,9 @@ function readPair(text: string, before: [string, string][]): [string, string][] 
   return [...before, [theirs, ours]]
 }
 
-function readAttempts(files: readonly string[]): Map<string, number> {
+async function readAttempts(files: readonly string[]): Promise<Map<string, number>> {
   const attempts = new Map<string, number>()
-  for (const line of files.flatMap((file) => readText(file, 'name files of the log with --log').split('\n'))) {
+  for await (const line of eachLogLine(files)) {
     const [, id] = /"id":"(req_\w+)"/.exec(line) ?? []
     const [, count] = /"attempts":(\d+)/.exec(line) ?? []
     if (id && Number(count) > 1) attempts.set(id, Number(count) - 1)

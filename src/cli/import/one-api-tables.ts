@@ -1,6 +1,7 @@
+import { closeSync, openSync, readSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { asObject } from '../../bytes/json.ts'
-import { readText } from '../print.ts'
+import { readText, unreadable } from '../print.ts'
 
 export type OneApiRow = Readonly<Record<string, unknown>>
 
@@ -13,13 +14,25 @@ export type OneApiTables = Readonly<Record<'channels' | 'tokens' | 'users' | 'op
  */
 export function readOneApi(file: string): OneApiTables {
   const cure = 'name its SQLite file, or JSON with the rows of channels, tokens, users and options'
-  const tables = isSqlite(readText(file, cure)) ? readFile(file) : readJson(file, readText(file, cure))
+  const tables = isSqlite(file, cure) ? readFile(file) : readJson(file, readText(file, cure))
   if (tables.channels.length === 0) throw new Error(`${file} has no channel: ${cure}`)
   return tables
 }
 
-function isSqlite(text: string): boolean {
-  return text.startsWith('SQLite format 3\0')
+/** Reads only the beginning of the file, because a database with logs may be larger than the memory. */
+function isSqlite(file: string, cure: string): boolean {
+  const head = Buffer.alloc(16)
+  try {
+    const descriptor = openSync(file, 'r')
+    try {
+      readSync(descriptor, head, 0, head.length, 0)
+    } finally {
+      closeSync(descriptor)
+    }
+  } catch (error) {
+    throw unreadable(file, error, cure)
+  }
+  return head.toString('latin1') === 'SQLite format 3\0'
 }
 
 function readFile(file: string): OneApiTables {

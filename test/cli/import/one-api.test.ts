@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
@@ -245,6 +245,14 @@ test('issue 50 import one-api accepts JSON of the tables, and refuses other inpu
   assert.match((await ask('no.json')).stderr, /no\.json has no channel/)
   assert.match((await ask('no.txt')).stderr, /no\.txt is neither a SQLite file nor JSON/)
   assert.match((await ask('gone.db')).stderr, /gone\.db.*ENOENT/)
+})
+
+test('issue 50 import one-api reads a SQLite file whose logs make it larger than the longest text', async () => {
+  const cwd = makeFile('one-api', { channels: [{ id: 1, type: 36, key: 'k', name: 'ds', models: 'deepseek-flash' }] })
+  // The rest is a hole, which takes no space.
+  truncateSync(join(cwd, 'one-api.db'), 2 ** 30)
+  const { code, stderr } = await runWarm(['import', 'one-api', 'one-api.db', '--output', 'o.yaml'], { cwd })
+  assert.equal(code, 0, stderr)
 })
 
 test('issue 50 import one-api lists each model whose price is not of the tables, in words of one-api', async () => {
