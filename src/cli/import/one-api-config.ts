@@ -336,7 +336,9 @@ export function planOneApiKeys(
   const nanosOf = (quota: unknown) => BigInt(Math.round(Math.min(Math.max(0, Number(quota) || 0) / unit, 9e9) * 1e9))
   const accounts = new Map<unknown, ForeignImport['accounts'][number]>()
   const groupOf = new Map(users.map(({ id, group }) => [id, textOf(group) || 'default']))
-  const factors = parseObject(textOf(optionOf(options, 'GroupRatio'))) ?? {}
+  const factors = objectOf(optionOf(options, 'GroupRatio'))
+  // new-api has factors for users of one group with a token of another (`HandleGroupRatio` in relay/helper/price.go).
+  const factorsOfUsers = objectOf(optionOf(options, 'GroupGroupRatio'))
   for (const user of users) {
     // new-api sets `deleted_at` of a deleted user, and one-api the status 3.
     if (user['deleted_at'] || Number(user['status']) === 3) continue
@@ -347,9 +349,6 @@ export function planOneApiKeys(
       ...{ name: isShownWhole(name) ? name : `user ${user['id']}`, state: isOn ? 'active' : 'suspended', bounds: {} },
       ...{ creditNanos, reference: `import:${dialect}:${user['id']}` },
     })
-    const factor = factors[groupOf.get(user['id'])!]
-    if (typeof factor === 'number' && factor !== 1)
-      notes.add(`user ${name}: their group pays ${factor} times the price: declare a plan with this factor`)
   }
   const groups = modelsByGroup(channels)
   const keys: ForeignImport['keys'][number][] = []
@@ -372,7 +371,12 @@ export function planOneApiKeys(
       const own = ownModelsOf(token, dialect)
       const named = textOf(token['group'])
       // In new-api, a token of the group `auto` may use all groups of its user. Here it gets only the user's own group.
-      const group = groups(named && named !== 'auto' ? named : groupOf.get(token['user_id'])!)
+      const using = named && named !== 'auto' ? named : home
+      const group = groups(using)
+      const factor = asObject(factorsOfUsers[home])?.[using] ?? factors[using]
+      const cure = 'declare a plan with this factor'
+      if (typeof factor === 'number' && factor !== 1)
+        notes.add(`user ${account.name}: their group ${using} pays ${factor} times the price: ${cure}`)
       const models = own?.filter((model) => group?.includes(model) ?? true) ?? group
       if (models && models.length > modelsMax)
         notes.add(`${setting}: a key names ${modelsMax} models, so the last ones are left out: use patterns`)

@@ -205,7 +205,7 @@ for (const [name, rows] of Object.entries(dialects)) {
       run.stdout,
       dialect === 'one-api' ? /channel spark \(5\): channels of type 18/ : /channel kling \(5\): channels of type 50/,
     )
-    assert.match(run.stdout, /user ada: their group pays 0\.8 times the price/)
+    assert.match(run.stdout, /user ada: their group vip pays 0\.8 times the price/)
     assert.match(run.stdout, /its addresses: a key is not bound to addresses/)
     const account = gateway.store.findAccount('ada')
     assert.equal(account.balanceNanos, 1_000_000_000n)
@@ -536,4 +536,29 @@ test('issue 50 a token of a group without a channel may use no model, and one of
   assert.deepEqual(modelsOf({ model_limits_enabled: 1, model_limits: '' }), ['none'])
   assert.deepEqual(modelsOf({ model_limits_enabled: 0, model_limits: 'a' }), ['a', 'b'])
   assert.deepEqual(modelsOf({}, { group: 'gone' }), ['none'])
+})
+
+test('issue 50 the import notes the factors of the groups that tokens use, also those of new-api for users of other groups', () => {
+  const values = { GroupRatio: { vip: 0.8, pro: 2 }, GroupGroupRatio: { vip: { pro: 1.5 } } }
+  const options = Object.entries(values).map(([key, value]) => ({ key, value: JSON.stringify(value) }))
+  const channels = [{ id: 1, type: 1, models: 'a', group: 'default,vip,pro' }]
+  const users = [
+    { id: 1, username: 'u', group: 'default', quota: 1 },
+    { id: 2, username: 'v', group: 'vip', quota: 1 },
+    { id: 3, username: 'without a token', group: 'vip', quota: 1 },
+  ]
+  const tokens = [
+    { id: 1, user_id: 1, key: 'k' },
+    { id: 2, user_id: 1, key: 'l', group: 'pro' },
+    { id: 3, user_id: 2, key: 'm', group: 'auto' },
+    { id: 4, user_id: 2, key: 'n', group: 'pro' },
+  ]
+  const { notes } = planOneApiKeys(
+    { channels, users, tokens, options },
+    { dialect: 'new-api', nowMs: 0, untilMs: undefined },
+  )
+  assert.deepEqual(
+    notes.flatMap((note) => /^(user .*) times the price/.exec(note)?.[1] ?? []),
+    ['user u: their group pro pays 2', 'user v: their group vip pays 0.8', 'user v: their group pro pays 1.5'],
+  )
 })
