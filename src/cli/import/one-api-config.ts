@@ -133,7 +133,8 @@ export function modelListOf(
             ...(sent !== mapped && { model_info: { base_model: mapped } }),
             litellm_params: {
               model: `${kind[0]}/${sent}`,
-              ...(key !== '' && { api_key: key }),
+              // Without a key, the upstream would get the key in the usual variable of its kind.
+              api_key: key || 'none',
               ...addressOf(channel, kind, dialect, mapped),
               weight,
               ...(priorities.length > 1 && { order: priorities.indexOf(Number(channel['priority'] ?? 0)) + 1 }),
@@ -370,6 +371,7 @@ export function planOneApiKeys(
       const budget: Budget | undefined = isUnlimited ? undefined : { nanos: left > 0n ? left : 1n, per: undefined }
       const own = ownModelsOf(token, dialect)
       const named = textOf(token['group'])
+      const home = groupOf.get(token['user_id'])!
       // In new-api, a token of the group `auto` may use all groups of its user. Here it gets only the user's own group.
       const using = named && named !== 'auto' ? named : home
       const group = groups(using)

@@ -562,3 +562,8 @@ test('issue 50 the import notes the factors of the groups that tokens use, also 
     ['user u: their group pro pays 2', 'user v: their group vip pays 0.8', 'user v: their group pro pays 1.5'],
   )
 })
+
+test('issue 50 a channel without a key gets no key of a variable', () => {
+  for (const dialect of ['one-api', 'new-api'] as const)
+    assert.equal(listOf(dialect, { key: '', base_url: 'http://10.0.0.7:8000' }).params[0]!['api_key'], 'none')
+})
