@@ -56,7 +56,7 @@ export async function warnOfRules(
     if (account === undefined || (await accounts.findAccount(account))) continue
     const cure = `run ${commandLine('posix', ['triwire', 'account', 'create', account])}, or name another account in the rule`
     const message = `There is no account ${account}, so the people of this rule cannot sign in: ${cure}.`
-    warnings.push({ path: `sign_in.rules.${at}.account`, message })
+    warnings.push({ path: `sign_in.rules[${at}].account`, message })
   }
   return warnings
 }
