@@ -46,7 +46,7 @@ const serve = program
   )
   .option(
     '--workers <count>',
-    'the number of processes that share the port; more than one needs a store in PostgreSQL',
+    'the number of processes that share the port; they need a store in PostgreSQL',
     numberFrom(1, 64, ': about one for each core'),
   )
   .option(
