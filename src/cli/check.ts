@@ -43,10 +43,11 @@ export function addCheckCommand(program: Command): void {
         if (!ofAccounts)
           console.error(`note: ${store.shown} does not answer, so the configuration was not compared with its accounts`)
       }
-      const older = options.for && (await checkOlder(options.for, config, options))
+      const { checkOlder, sayOlder } = await import('./check-older.ts')
+      const { configText } = await import('../config/load.ts')
+      const older = options.for && (await checkOlder(options.for, config, configText(options)))
       const failed = asked?.filter(({ ok }) => !ok) ?? []
       const counts = { models: catalog.entries.length, upstreams: upstreams.size, store: store.shown }
-      const { sayOlder } = await import('./check-older.ts')
       const { changingRows, listChangingPrices } = await import('./price-text.ts')
       const prices = listChangingPrices(catalog.entries, Date.now())
       const { presetNotes, presetsBeside } = await import('./catalog/presets-file.ts')
@@ -71,12 +72,6 @@ export function addCheckCommand(program: Command): void {
       )
       if (failed.length > 0 || older?.refuses.length) process.exitCode = 1
     })
-}
-
-async function checkOlder(release: OlderRelease, config: Config, options: CheckOptions) {
-  const { checkOlder } = await import('./check-older.ts')
-  const { configText } = await import('../config/load.ts')
-  return checkOlder(release, config, configText(options))
 }
 
 /** Loads the configuration. @throws ConfigError, after printing its problems if the option `--json` is set */
