@@ -102,6 +102,8 @@ export function createEdge(parts: EdgeParts): Edge {
     refuse,
   }
   const server = tls ? createSecure(tls) : createServer({ ...socketOptions }, (socket) => welcome(socket))
+  // An error of accepting a connection, such as EMFILE, must not end the process (faults F-P11).
+  server.on('error', () => {})
   const sweeps = setInterval(sweep, 1_000).unref()
   server.on('close', () => clearInterval(sweeps))
   return {

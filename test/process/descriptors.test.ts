@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { missingDescriptors, watchDescriptors } from '../../src/host/descriptors.ts'
+import { createEdge } from '../../src/http/server.ts'
 
 test('B24 F-P11 running out of descriptors is logged once, and at its end with count and duration; other failures are not', () => {
   const told: [string, string, Record<string, unknown>][] = []
@@ -44,4 +45,13 @@ test('B24 Y14 the limit is compared with three connections per client connection
   assert.deepEqual(missingDescriptors(100, 399), { limit: 399, needed: 400 })
   assert.equal(missingDescriptors(100, 400), undefined)
   assert.equal(missingDescriptors(100, Number.POSITIVE_INFINITY), undefined)
+})
+
+test('F-P11 a connection that cannot be accepted, because another thread took the last descriptor, ends nothing', () => {
+  const limits = {
+    ...{ headersMs: 1_000, keepAliveMs: 1_000, lingerMs: 0 },
+    ...{ connectionsMax: 1, headerBytesMax: 1_024, headersMax: 1 },
+  }
+  const { server } = createEdge({ limits, handle() {}, formError: () => ({ lines: '', body: '' }) })
+  server.emit('error', Object.assign(new Error('accept EMFILE'), { code: 'EMFILE', syscall: 'accept' }))
 })
