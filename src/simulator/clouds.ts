@@ -11,7 +11,10 @@ import { Rejection } from './prompt.ts'
 /** The media type of a stream in frames (smithy.io/2.0/aws/amazon-eventstream.html, November 2026). */
 export const frameType = 'application/vnd.amazon.eventstream'
 
-/** The parts of a request that are in its path. `omits` lists members that the body must not have. */
+/**
+ * The parts of a request that are in its path. `model` has its percent-escapes. `omits` lists members that the body must
+ * not have.
+ */
 export type CloudPath = { model: string; isStream: boolean; isFramed: boolean; omits: readonly string[] }
 
 const places: readonly { path: RegExp; isStream: boolean; isFramed?: true; omits: readonly string[] }[] = [
@@ -30,7 +33,7 @@ const places: readonly { path: RegExp; isStream: boolean; isFramed?: true; omits
 export function readCloudPath(path: string): CloudPath | undefined {
   for (const { path: pattern, isStream, isFramed = false, omits } of places) {
     const [, model] = pattern.exec(path) ?? []
-    if (model !== undefined) return { model: decodeURIComponent(model), isStream, isFramed, omits }
+    if (model !== undefined) return { model, isStream, isFramed, omits }
   }
   return undefined
 }
@@ -47,7 +50,7 @@ export function openEnvelope(json: unknown, { model, isStream, omits }: CloudPat
   if (extra) throw new Rejection({ status: 400, message: `${extra}: Extra inputs are not permitted`, param: extra })
   if (typeof version !== 'string')
     throw new Rejection({ status: 400, message: 'anthropic_version: Field required', param: 'anthropic_version' })
-  return { ...rest, model, stream: isStream }
+  return { ...rest, model: decodeURIComponent(model), stream: isStream }
 }
 
 /** Makes the frame for the text of an event. An error becomes an exception. A text without data gives no bytes. */

@@ -1,4 +1,5 @@
 import { asObject } from '../bytes/json.ts'
+import { list } from './check.ts'
 
 type SampleSchema = Record<string, unknown>
 
@@ -178,10 +179,6 @@ function resolve(ref: string, root: SampleSchema): SampleSchema {
     at = Array.isArray(at) ? at[Number(key)] : asObject(at)?.[key]
   }
   return asObject(at) ?? {}
-}
-
-function list(value: unknown): SampleSchema[] {
-  return Array.isArray(value) ? value.map((one) => asObject(one) ?? {}) : []
 }
 
 function strings(value: unknown): string[] {

@@ -142,8 +142,8 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
           clouded,
         )
     } catch (error) {
-      if (!(error instanceof Rejection)) throw error
-      writeRejection(response, format, error, ownHeaders(format))
+      if (!(error instanceof Rejection) && (!request.complete || response.headersSent)) throw error
+      writeRejection(response, format, rejectionOf(error), ownHeaders(format))
     } finally {
       recorded.status = response.headersSent ? response.statusCode : 0
     }
@@ -212,6 +212,12 @@ function writeRejection(
   response.end(JSON.stringify(format.writeError(problem, own[format.requestIdHeader]!)))
 }
 
+/** Makes a refusal of an error, such as a header of a script that cannot be sent, or a schema that never ends. */
+function rejectionOf(error: unknown): Rejection {
+  if (error instanceof Rejection) return error
+  return new Rejection({ status: 400, message: `The simulator cannot answer this: ${(error as Error).message}` })
+}
+
 function write(response: ServerResponse, own: Record<string, string>, body: object): void {
   response.writeHead(200, { ...own, 'content-type': 'application/json' })
   response.end(JSON.stringify(body))
@@ -246,7 +252,8 @@ function listModels(scripts: Iterable<string>): object {
 
 /** Counts the input of a messages request, as the vendor does. `max_tokens` may be missing. */
 function countInput(json: unknown, strict: boolean): object {
-  const body = { max_tokens: 1, ...bodyOf(json) }
+  // Without a maximum, a budget for thinking has no bound either.
+  const body = { max_tokens: Number.MAX_SAFE_INTEGER, ...bodyOf(json) }
   if (strict) messages.check(body)
   return { input_tokens: messages.read(body).segments.reduce((sum, segment) => sum + tokensOf(segment), 0) }
 }

@@ -9,6 +9,9 @@ export function tokenize(text: string): string[] {
   return text.match(token) ?? []
 }
 
+/** The tokens of an image or a file, independent of its size. */
+export const mediaTokens = 100
+
 export function countTokens(text: string): number {
   return tokenize(text).length
 }

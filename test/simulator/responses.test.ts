@@ -96,6 +96,23 @@ test('spec 2.7 without a summary no reasoning text is sent, and it is still coun
   assert.ok(response.usage!.output_tokens_details.reasoning_tokens > 0)
 })
 
+test('a refusal of an earlier turn counts as text, and only images and files count as such', async () => {
+  const countOf = async (part: object) => {
+    const input = [
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', content: [part] },
+      { role: 'user', content: 'Go' },
+    ]
+    const response = await client.responses.create({ model: 'sim', input } as never)
+    return response.usage!.input_tokens
+  }
+  const [refusal, text] = [
+    await countOf({ type: 'refusal', refusal: 'No' }),
+    await countOf({ type: 'output_text', text: 'No' }),
+  ]
+  assert.ok(Math.abs(refusal - text) < 5, `${refusal} and ${text}`)
+})
+
 test('T2 a member of a namespace is called by its bare name beside the namespace', async () => {
   const tools = [{ type: 'namespace', name: 'mcp__calc', description: '', tools: [{ ...weather, name: 'add' }] }]
   const response = await client.responses.create({ model: 'sim', input: 'use add', tools } as never)

@@ -22,13 +22,18 @@ const messages = [{ role: 'user', content: 'What is the capital of France?' }]
 
 test('N-F18 the simulator’s count of tokens equals its bill, with tools and system', async () => {
   const { post } = await start()
-  for (const more of [{}, { system: 'Be brief.', tools: [{ name: 'f', input_schema: { type: 'object' } }] }]) {
+  for (const more of [
+    {},
+    { system: 'Be brief.', tools: [{ name: 'f', input_schema: { type: 'object' } }] },
+    // The vendor counts the tokens of a request with a budget, although its maximum is left out.
+    { thinking: { type: 'enabled', budget_tokens: 1024 } },
+  ]) {
     const body = { model: 'sim', messages, ...more }
     const counted = await post('/v1/messages/count_tokens', body)
     assert.deepEqual([counted.status, counted.headers.get('request-id')?.slice(0, 4)], [200, 'req_'])
     const { input_tokens: count, ...others } = (await counted.json()) as { input_tokens: number }
     assert.deepEqual(others, {})
-    const answer = (await (await post('/v1/messages', { ...body, max_tokens: 50 })).json()) as {
+    const answer = (await (await post('/v1/messages', { ...body, max_tokens: 2000 })).json()) as {
       usage: { input_tokens: number }
     }
     assert.equal(count, answer.usage.input_tokens)
@@ -45,6 +50,28 @@ test('N-F18 the simulator’s count of tokens equals its bill, with tools and sy
     assert.match(error.message, message)
   }
   assert.equal((await post('/v1/messages/count_tokens', { model: 'sim', messages }, {})).status, 401)
+})
+
+test('the simulator answers a request that it cannot carry out, in words', async () => {
+  const { post } = await start()
+  const asked: [path: string, body: object, message: RegExp][] = [
+    ['/v1/chat/completions', { model: 'sim?content_type=a%0Ab', messages }, /Invalid character in header/],
+    ['/model/100%/invoke', { anthropic_version: 'bedrock-2023-05-31', max_tokens: 9, messages }, /URI malformed/],
+    [
+      '/v1/chat/completions',
+      {
+        ...{ model: 'sim', messages },
+        response_format: { type: 'json_schema', json_schema: { name: 'n', schema: { $ref: '#' } } },
+      },
+      /call stack/,
+    ],
+  ]
+  for (const [path, body, message] of asked) {
+    const refused = await post(path, body)
+    const { error } = (await refused.json()) as { error: { message: string } }
+    assert.equal(refused.status, 400, path)
+    assert.match(error.message, message)
+  }
 })
 
 test('N-F18 the simulator answers requests from pages of any origin', async () => {

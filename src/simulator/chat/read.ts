@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto'
 import { asObject } from '../../bytes/json.ts'
 import { isGiven, list, type SimulatorJson } from '../check.ts'
 import type { OfferedTool, Prompt, PromptTurn, Segment } from '../prompt.ts'
-
-const imageTokens = 100
+import { mediaTokens } from '../tokens.ts'
 
 export function read(body: SimulatorJson): Prompt {
   const tools = list(body['tools'])
@@ -83,7 +82,7 @@ function segmentOf(message: SimulatorJson, turn: PromptTurn): Segment {
   })
   const calls = isGiven(message['tool_calls']) ? JSON.stringify(message['tool_calls']) : ''
   const text = `${message['role']}: ${parts.join('\n')}${calls}${message['tool_call_id'] ?? ''}`
-  return { text, extraTokens: (turn.images + turn.files) * imageTokens }
+  return { text, extraTokens: (turn.images + turn.files) * mediaTokens }
 }
 
 function partsOf(content: unknown): SimulatorJson[] {

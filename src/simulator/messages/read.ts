@@ -2,9 +2,7 @@ import { createHash } from 'node:crypto'
 import { asObject } from '../../bytes/json.ts'
 import { isGiven, list, type SimulatorJson } from '../check.ts'
 import type { Prompt, PromptTurn, Segment } from '../prompt.ts'
-
-/** The tokens of an image or a document, independent of its size. */
-const imageTokens = 100
+import { mediaTokens } from '../tokens.ts'
 
 export function read(body: SimulatorJson): Prompt {
   const tools = list(body['tools']).filter((tool) => !isGiven(tool['type']) || tool['type'] === 'custom')
@@ -64,12 +62,12 @@ function readBlock(block: SimulatorJson, turn: PromptTurn): Segment {
   if (type === 'image') turn.images++
   if (type === 'document') turn.files++
   if (type === 'tool_use') turn.calls.push({ id: String(block['id']), name: String(block['name']) })
-  let extraTokens = type === 'image' || type === 'document' ? imageTokens : 0
+  let extraTokens = type === 'image' || type === 'document' ? mediaTokens : 0
   if (type === 'tool_result') {
     const inner = blocksOf(block['content'])
     const images = inner.filter((one) => one['type'] === 'image').length
     turn.images += images
-    extraTokens += images * imageTokens
+    extraTokens += images * mediaTokens
     const text = inner
       .filter((one) => one['type'] === 'text')
       .map((one) => one['text'])

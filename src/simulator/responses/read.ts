@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto'
 import { asObject } from '../../bytes/json.ts'
 import { isGiven, list, type SimulatorJson } from '../check.ts'
 import type { OfferedTool, Prompt, PromptTurn, Segment } from '../prompt.ts'
-
-const imageTokens = 100
+import { mediaTokens } from '../tokens.ts'
 
 export function read(body: SimulatorJson): Prompt {
   const tools = readTools(body['tools'])
@@ -100,12 +99,12 @@ function readItem(item: SimulatorJson, last: PromptTurn | undefined): PromptTurn
 function segmentOf(item: SimulatorJson): Segment {
   const { id: _id, status: _status, type = 'message', content, output, ...rest } = item
   const parts = partsOf(content ?? output)
-  const media = parts.filter((part) => !('text' in part))
+  const media = parts.filter(({ type }) => type === 'input_image' || type === 'input_file')
   const words = parts.map((part) =>
     'text' in part ? String(part['text']) : createHash('sha256').update(JSON.stringify(part)).digest('hex').slice(0, 8),
   )
   const head = type === 'message' ? `${item['role']}: ` : `${type}: ${JSON.stringify(rest)} `
-  return { text: head + words.join('\n'), extraTokens: media.length * imageTokens }
+  return { text: head + words.join('\n'), extraTokens: media.length * mediaTokens }
 }
 
 function partsOf(content: unknown): SimulatorJson[] {
