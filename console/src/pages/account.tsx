@@ -27,7 +27,7 @@ import { NewKey } from './new-key.tsx'
 export function AccountPage({ id }: { id: string }) {
   const path = `/accounts/${encodeURIComponent(id)}`
   const account = useSteady<Account>(path)
-  useFresh(true, account.tookMs, path, '/ledger', '/keys', '/audit')
+  useFresh(true, account.tookMs, path, '/audit')
   return (
     <Shown of={account} height={84} lines={3}>
       {(one) => <AccountView account={one} version={account.version} />}
@@ -192,7 +192,7 @@ function Keys({ account }: { account: Account }) {
         </AdminOnly>
       }
     >
-      <KeyTable account={account.id} empty="The account has no key yet, so no client can use its credit." />
+      <KeyTable account={account.id} isFresh empty="The account has no key yet, so no client can use its credit." />
       {isNew && <NewKey account={account} close={() => setNew(false)} />}
     </Panel>
   )
@@ -200,6 +200,7 @@ function Keys({ account }: { account: Account }) {
 
 function Entries({ id }: { id: string }) {
   const list = useList<Entry>(withQuery('/ledger', { account: id, limit: 50 }))
+  useFresh(!list.isLong, list.tookMs, '/ledger')
   return (
     <Panel title="Entries" unit={`of the ledger, newest first; ${creditName()}`} tools={<LedgerCsv id={id} />}>
       <Shown of={list} height={36} lines={4}>

@@ -81,7 +81,7 @@ export function useFresh(isOn: boolean, tookMs: number, ...prefixes: readonly st
     () => (prefixes.every((path) => path.startsWith('/usage')) ? undefined : () => listen({ requests: 1 })),
     [listen],
   )
-  useEffect(() => () => window.clearTimeout(state.timer), [listen])
+  useEffect(() => () => window.clearTimeout(state.timer), [listen, isOn])
   useLive('tick', isOn ? listen : undefined)
   useLive('account.changed', isOn ? listenToChanges : undefined)
   useLive('upstream.state', isOn ? listenToChanges : undefined)

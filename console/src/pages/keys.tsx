@@ -14,6 +14,7 @@ import { PickAccount } from '../ui/pick.tsx'
 import { SearchField } from '../ui/search-field.tsx'
 import { Empty, Shown } from '../ui/states.tsx'
 import { type Column, furtherOf, Table } from '../ui/table.tsx'
+import { useFresh } from './figures.ts'
 import { KeyPage } from './key.tsx'
 import { spellLabels } from './key-fields.tsx'
 import { NewKey } from './new-key.tsx'
@@ -84,12 +85,15 @@ type Props = {
   state?: string | undefined
   sort?: string
   showsAccount?: boolean
+  /** Whether the list is loaded again after events. */
+  isFresh?: boolean
   empty: string
 }
 
 /** Lists keys by their first characters, with their limits and use. */
-export function KeyTable({ account, q, state, sort, showsAccount, empty }: Props) {
+export function KeyTable({ account, q, state, sort, showsAccount, isFresh = false, empty }: Props) {
   const list = useList<Key>(withQuery('/keys', { account, q, state, sort, limit: rowsAtOnce }))
+  useFresh(isFresh && !list.isLong, list.tookMs, '/keys')
   const [spentOf, asksSpent] = useSpent(
     'key',
     // The figures of a rotated key are under the id of the first key of its rotation.

@@ -69,7 +69,7 @@ export function Table<Row>(props: Props<Row>) {
   const seen = useSeen(body, rows.length, isPlain)
   useEffect(() => {
     // In a sorted table, rows of the next page would appear between those that are read.
-    if (hasMore && !refusedMore && !sorting && seen.last >= rows.length - margin) more?.()
+    if (hasMore && !refusedMore && !sorting && seen.reach >= rows.length) more?.()
   })
   return (
     // A scrolling area must be reachable without a mouse: by the links in it, or else by itself.
@@ -160,20 +160,24 @@ function follow(event: MouseEvent, href: string): void {
   else go(href)
 }
 
-/** Finds the visible rows from the position of the table in the window. */
+/**
+ * Finds the rows to render from the position of the table in the window. A short list is rendered as a whole, even if
+ * the window shows only a part of it. `reach` is the end of the visible rows with those around them.
+ */
 function useSeen(
   body: { current: HTMLTableSectionElement | null },
   count: number,
   isWhole: boolean,
-): { first: number; last: number } {
-  const [top, setTop] = useState(0)
+): { first: number; last: number; reach: number } {
+  // The first visible row. It is negative as long as the table begins further down than the window.
+  const [top, setTop] = useState(Number.NEGATIVE_INFINITY)
   useEffect(() => {
     let frame = 0
     const look = () => {
       frame = 0
       const above = -(body.current?.getBoundingClientRect().top ?? 0)
       // The position changes in steps of several rows, so that not every pixel causes a rendering.
-      setTop(Math.max(0, Math.floor(above / rowHeight / 4) * 4))
+      setTop(Math.floor(above / rowHeight / 4) * 4)
     }
     const ask = () => {
       frame ||= window.requestAnimationFrame(look)
@@ -187,8 +191,9 @@ function useSeen(
       window.removeEventListener('resize', ask)
     }
   }, [body])
-  if (isWhole || count <= fewRows) return { first: 0, last: count }
   const seen = Math.ceil(window.innerHeight / rowHeight)
+  const reach = top + seen + margin
+  if (isWhole || count <= fewRows) return { first: 0, last: count, reach }
   const first = Math.max(0, Math.min(top - margin, count - seen - margin))
-  return { first, last: Math.min(count, top + seen + margin) }
+  return { first, last: Math.min(count, Math.max(0, top) + seen + margin), reach }
 }

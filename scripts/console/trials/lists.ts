@@ -165,6 +165,43 @@ const liveTrial: Trial = {
   }),
 }
 
+const entryTrial: Trial = {
+  name: 'lists: further pages of entries are loaded when one scrolls to them, and stay while requests end',
+  run: signedIn({ as: 'viewer' }, async ({ rig, view, page }) => {
+    const { id, key } = await rig.makeAccount('acme')
+    for (let at = 0; at < 60; at++) await rig.books.credit(id, 1_000_000_000n, `invoice ${at}`)
+    const entries = page.locator('table[aria-label=Entries]')
+    const rowsOf = () => entries.getAttribute('aria-rowcount')
+    let further = 0
+    page.on('request', (request) => {
+      if (/\/ledger\?.*cursor=/.test(request.url())) further++
+    })
+    await visit(view, rig, `accounts/${id}`)
+    await page.waitForSelector('.frame >> text=Live')
+    const asks = async () => {
+      const answered = page.waitForResponse(/\/accounts\/acct_\w+$/)
+      assert.equal(await rig.ask(key, 'dear'), 200)
+      await answered
+    }
+    await asks()
+    await entries.locator('tr[data-row="0"]:has-text("dear")').waitFor()
+    assert.deepEqual([await rowsOf(), further], ['-1', 0], 'nobody has scrolled to the second page')
+    await until(async () => {
+      await page.evaluate('window.scrollTo(0, 1e6)')
+      return (await rowsOf()) === '63'
+    })
+    await settle(page)
+    const loaded = further
+    let least = Number.POSITIVE_INFINITY
+    for (let at = 0; at < 3; at++) {
+      await asks()
+      await settle(page)
+      least = Math.min(least, Number(await rowsOf()))
+    }
+    assert.deepEqual([least, further], [63, loaded], 'the list keeps its length')
+  }),
+}
+
 const upstreamTrial: Trial = {
   name: 'lists: Upstreams is loaded a few times, and not once for each service whose state changes',
   run: signedIn(
@@ -333,6 +370,7 @@ export const listTrials: readonly Trial[] = [
   requestTrial,
   tailTrial,
   liveTrial,
+  entryTrial,
   upstreamTrial,
   keyTrial,
   headingTrial,
