@@ -5,7 +5,7 @@ import { useList, useSteady } from '../api/load.ts'
 import { pageHref, useSubject } from '../location.ts'
 import { lapseWords, limitLabels } from '../pure/account-limits.ts'
 import { creditsOf } from '../pure/balance.ts'
-import { readCredits, tellCredits, tellRequests, tellSpan } from '../pure/format.ts'
+import { exactCredits, readCredits, tellCredits, tellRequests, tellSpan } from '../pure/format.ts'
 import { sumOf, sumOfCredits } from '../pure/usage.ts'
 import { creditName } from '../session.ts'
 import type { Account, AuditRecord, Entry, Listed, Usage } from '../shapes.ts'
@@ -235,14 +235,9 @@ function Entries({ id }: { id: string }) {
                 },
                 {
                   head: 'Amount',
-                  by: ({ kind, amount }) => (kind === 'debit' ? -1n : 1n) * readCredits(amount),
+                  by: changeOf,
                   kind: 'number',
-                  cell: ({ kind, amount }) => (
-                    <span class={kind === 'credit' ? 'good' : undefined}>
-                      {kind === 'debit' ? '−' : '+'}
-                      <Exact value={amount} />
-                    </span>
-                  ),
+                  cell: (entry) => <Change nanos={changeOf(entry)} />,
                 },
                 {
                   head: 'Balance',
@@ -257,6 +252,20 @@ function Entries({ id }: { id: string }) {
       </Shown>
       <NotListed of={list} />
     </Panel>
+  )
+}
+
+/** Returns by how much an entry changes the balance. A credit is negative if it is a correction or an expired grant. */
+function changeOf({ kind, amount }: Entry): bigint {
+  return (kind === 'debit' ? -1n : 1n) * readCredits(amount)
+}
+
+function Change({ nanos }: { nanos: bigint }) {
+  return (
+    <span class={nanos > 0n ? 'good' : undefined}>
+      {nanos > 0n && '+'}
+      <Exact value={exactCredits(nanos)} />
+    </span>
   )
 }
 

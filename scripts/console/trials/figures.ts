@@ -14,15 +14,16 @@ export const figureTrials: readonly Trial[] = [
     run: signedIn({ as: 'admin', models: [cheap] }, async ({ rig, view, page }) => {
       const { id, key } = await rig.makeAccount('acme', '25')
       for (let at = 0; at < 3; at++) await rig.ask(key, 'cheap')
+      await rig.books.credit(id, -3_000_000_000n, 'a correction')
       await visit(view, rig, `accounts/${id}?range=24h`)
-      await page.waitForSelector('[aria-label=Entries] tr[data-row] >> nth=3')
+      await page.waitForSelector('[aria-label=Entries] tr[data-row] >> nth=4')
       const rows = await page.locator('[aria-label=Entries] tr[data-row]').all()
       const read = async (row: (typeof rows)[number], at: number) =>
         Number((await row.locator('td').nth(at).innerText()).replace('−', '-'))
       const entries = await Promise.all(rows.map(async (row) => [await read(row, 3), await read(row, 4)] as const))
       for (const [at, [amount, balance]] of entries.slice(0, -1).entries())
         assert.ok(Math.abs(entries[at + 1]![1] + amount - balance) < 1e-10, `${entries}`)
-      assert.equal(new Set(entries.map(([, balance]) => balance)).size, 4, 'each entry has another balance')
+      assert.equal(new Set(entries.map(([, balance]) => balance)).size, 5, 'each entry has another balance')
       for (const path of ['', 'requests', 'keys', 'accounts', `accounts/${id}`]) {
         await visit(view, rig, `${path}?range=24h`)
         await settle(page)
