@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useSteady } from '../api/load.ts'
+import { useAgain, useLoad, useSteady } from '../api/load.ts'
 import { pageHref } from '../location.ts'
 import { exactCredits, readCredits } from '../pure/format.ts'
 import { priceLines } from '../pure/price.ts'
@@ -237,6 +237,20 @@ const settled: Readonly<Record<string, string>> = {
   returned: 'Its debit was given back.',
   none: 'Nothing is billed.',
 }
+/** The time after which a bill that is not in the books yet is read again, in ms. */
+const unsettledMs = 1000
+
+/**
+ * Loads the explanation of a request with its bill. There is no event for a debit that is in the books, so the bill is
+ * read again until it is there.
+ */
+export function useBill<Told>(path: string, stateOf: (told: Told) => Explanation['settlement']['state']) {
+  const told = useLoad<Told>(path)
+  const isOpen = told.data !== undefined && ['pending', 'waiting', 'spooled'].includes(stateOf(told.data))
+  useAgain(() => isOpen && !told.isLoading && told.reload(), unsettledMs)
+  return told
+}
+
 
 const sources: Readonly<Record<string, string>> = {
   final: 'by the model’s own figures',

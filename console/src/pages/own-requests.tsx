@@ -9,6 +9,7 @@ import { Count, Credits, Ms, Time } from '../ui/numbers.tsx'
 import { Empty, Failure, NotListed, Panel, Shown, Skeleton } from '../ui/states.tsx'
 import { type Column, furtherOf, Table } from '../ui/table.tsx'
 import { Fact } from './key-fields.tsx'
+import { useBill } from './explain.tsx'
 import { Chip } from './overview.tsx'
 import { ExplainPanel, RequestSplit } from './request-frame.tsx'
 
@@ -246,19 +247,9 @@ function OwnBill({ of: { usage, credits } }: { of: Pick<OwnExplanation, 'usage' 
   )
 }
 
-/** The time after which a bill that is not in the books yet is read again, in ms. */
-const unsettledMs = 1000
-
-/** Whether the debit of a request is still on its way into the ledger. */
-function isOpen(of: OwnExplanation | undefined): boolean {
-  return of?.state === 'pending' || of?.state === 'waiting' || of?.state === 'spooled'
-}
-
 /** Shows usage and cost of a request of the playground when they are settled. */
 export function OwnCost({ id }: { id: string }) {
-  const told = useLoad<OwnExplanation>(explainPath(id))
-  // There is no event for a debit that is in the books, so the bill is read again until it is there.
-  useAgain(() => isOpen(told.data) && told.reload(), unsettledMs)
+  const told = useBill<OwnExplanation>(explainPath(id), ({ state }) => state)
   return (
     <Panel title="Usage and cost">
       <div class="pad">

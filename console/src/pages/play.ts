@@ -5,7 +5,8 @@ import { type AnswerParts, addEvent, noParts, partsOf } from '../pure/answer.ts'
 import { type ClientWire, eventReader } from '../pure/wires.ts'
 
 export type Played = {
-  state: 'running' | 'over' | 'stopped'
+  /** `broken`: the connection was lost before the end of the answer. */
+  state: 'running' | 'over' | 'stopped' | 'broken'
   status: number | undefined
   requestId: string | undefined
   parts: AnswerParts
@@ -72,7 +73,7 @@ export function usePlay() {
       set({ state: 'over', totalMs: since() })
     } catch (error) {
       if (error instanceof Refusal) set({ state: 'over', refusal: error })
-      else set({ state: 'stopped', totalMs: since() })
+      else set({ state: own.signal.aborted ? 'stopped' : 'broken', totalMs: since() })
     }
   }
 }

@@ -16,7 +16,7 @@ import { Icon } from '../ui/icons.tsx'
 import { Count, Ms } from '../ui/numbers.tsx'
 import { type Choice, Pick } from '../ui/pick.tsx'
 import { Empty, Failure, Panel, Skeleton } from '../ui/states.tsx'
-import { Bill } from './explain.tsx'
+import { Bill, useBill } from './explain.tsx'
 import { OwnCost } from './own-requests.tsx'
 import { type Payer, type Played, usePlay } from './play.ts'
 
@@ -276,6 +276,8 @@ function SendOrStop({ isRunning, stop }: { isRunning: boolean; stop(): void }) {
 /** Ignores the repetitions of a key that is held down. They would stop the request and send it again. */
 function ignoreRepeat(event: KeyboardEvent): void {
   if (event.repeat) event.preventDefault()
+const endings = { running: ', streaming', over: '', stopped: ', stopped', broken: ', broken off' } as const
+
 }
 
 function Result({ played }: { played: Played }) {
@@ -286,11 +288,7 @@ function Result({ played }: { played: Played }) {
     <>
       <Panel
         title="Answer"
-        unit={
-          status === undefined
-            ? 'on its way'
-            : `status ${status}${state === 'running' ? ', streaming' : state === 'stopped' ? ', stopped' : ''}`
-        }
+        unit={status === undefined ? 'on its way' : `status ${status}${endings[state]}`}
         tools={text !== '' && <Copy text={text} quiet label="Copy answer" />}
       >
         <dl class="inline-facts">
@@ -355,6 +353,7 @@ function Result({ played }: { played: Played }) {
 
 /** Explains why an answer has no text. */
 function absence(state: Played['state'], status: number | undefined): string {
+  if (state === 'broken') return 'The connection was lost before the end of the answer.'
   if (state === 'running') return '…'
   if (state === 'stopped') return 'It was stopped.'
   if (status === undefined || status < 400) return 'The answer has no text.'
@@ -378,7 +377,7 @@ function Calls({ calls }: { calls: readonly ToolCall[] }) {
 
 /** Shows usage and price, which the gateway explains as soon as it has settled them. */
 function Cost({ id }: { id: string }) {
-  const told = useLoad<Explanation>(`/requests/${encodeURIComponent(id)}/explain`)
+  const told = useBill<Explanation>(`/requests/${encodeURIComponent(id)}/explain`, ({ settlement }) => settlement.state)
   return (
     <Panel title="Usage and cost">
       <div class="pad">

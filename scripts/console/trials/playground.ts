@@ -52,6 +52,7 @@ const sendTrials: readonly Trial[] = Object.entries(ways).map(([way, press]) => 
       await settle(page)
       assert.equal(posts, sent, 'POST /playground')
       assert.equal(await page.locator('.composer button:text-is("Send")').count(), 1)
+      await page.waitForSelector(`${bill} >> text=Its debit is in the ledger.`)
     }
     assert.deepEqual(await outcomesOf(rig), ['client_abort', 'client_abort'])
     return [`${posts} POST /playground for two times Send and Stop`]
