@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import { newOnce } from './api/act.ts'
-import { ask, failingModels, Refusal } from './api/ask.ts'
+import { ask, failingModels, Refusal, unreachedServers } from './api/ask.ts'
 import { forget } from './api/load.ts'
 import { mayPass, retrySoon } from './api/recover.ts'
 import { consoleBase, hasSignIn } from './base.ts'
@@ -152,6 +152,9 @@ function forgetPerson(): void {
   forget()
   forgetTab()
   isDemo.value = false
+  status.value = undefined
+  failingModels.value = []
+  unreachedServers.value = undefined
 }
 
 /** Returns the time zone in which days begin. */

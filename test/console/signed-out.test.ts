@@ -11,6 +11,7 @@ const [source, framework] = ['../../console/src', 'preact']
 const { h, render } = await import(framework)
 const { act } = await import(`${framework}/test-utils`)
 const { useLoad } = await import(`${source}/api/load.ts`)
+const { failingModels, unreachedServers } = await import(`${source}/api/ask.ts`)
 const session = await import(`${source}/session.ts`)
 
 type Answer = (path: string) => Response | Promise<Response>
@@ -105,6 +106,21 @@ for (const [how, end] of endings)
     await next.leave()
     await session.signOut()
   })
+
+test('the next user of a tab is not shown the status of the gateway that an operator has seen', async () => {
+  api = (path) => {
+    if (path === '/status') return Response.json({ failing: ['m'], needs: [{ severity: 'bad' }] })
+    return path === '/me' ? Response.json({ kind: 'operator', name: 'ann' }) : answerAs('one')(path)
+  }
+  await session.signIn('a token')
+  unreachedServers.value = 'other@host'
+  assert.deepEqual(failingModels.peek(), ['m'])
+  await session.signOut()
+  api = answerAs('other')
+  await session.signIn('a key')
+  assert.deepEqual([session.status.peek(), failingModels.peek(), unreachedServers.peek()], [undefined, [], undefined])
+  await session.signOut()
+})
 
 test('an answer that arrives after its user has signed out is not shown', async () => {
   api = answerAs('one')
