@@ -6,6 +6,7 @@ import {
   cacheShareOf,
   countedAs,
   idOf,
+  isFailing,
   labelOf,
   shareOf,
   sumOf,
@@ -65,6 +66,14 @@ test('a series has a name that people recognise', () => {
 test('the page of a chain shows the figures of its first model, and that of another model its own', () => {
   assert.equal(countedAs({ id: 'm', chain: null }), 'm')
   assert.equal(countedAs({ id: 'best', chain: ['m-large', 'm-small'] }), 'm-large')
+})
+
+test('a chain is shown as failing if all its models fail', () => {
+  const chain = { id: 'best', chain: ['m-large', 'm-small'] }
+  assert.ok(!isFailing(chain, ['m-large', 'best']))
+  assert.ok(isFailing(chain, ['m-small', 'm-large']))
+  assert.ok(isFailing({ id: 'm', chain: null }, ['m']))
+  assert.ok(!isFailing({ id: 'm', chain: null }, []))
 })
 
 test('the plot of the page Requests says which requests it has besides those of the list', () => {

@@ -3,7 +3,7 @@ import { useLoad, useSteady } from '../api/load.ts'
 import { isDemo } from '../demo.ts'
 import { hrefOf, pageHref, place } from '../location.ts'
 import { readCredits, tellCount } from '../pure/format.ts'
-import { cacheShareOf, countedAs, shareOf, sumOf, sumOfCredits, valuesOf } from '../pure/usage.ts'
+import { cacheShareOf, countedAs, isFailing, shareOf, sumOf, sumOfCredits, valuesOf } from '../pure/usage.ts'
 import { creditName } from '../session.ts'
 import type { Listed, ModelRow, Series, Usage } from '../shapes.ts'
 import { FailingModel } from '../ui/badges.tsx'
@@ -76,7 +76,7 @@ function ModelList({ models }: { models: readonly ModelRow[] }) {
           <a href={pageHref('models', id)}>{id}</a>
           {also.length > 0 && <span class="small"> also {also.join(', ')}</span>}
           {chain && <span class="small"> a chain of {chain.join(', ')}</span>}
-          {failingModels.value.includes(id) && <FailingModel />}
+          {isFailing({ id, chain }, failingModels.value) && <FailingModel />}
         </>
       ),
     },
@@ -187,7 +187,7 @@ function ModelPage({ models, id }: { models: readonly ModelRow[]; id: string }) 
           <Icon name="back" /> Models
         </a>
         <h2>{model.id}</h2>
-        {failingModels.value.includes(model.id) && <FailingModel />}
+        {isFailing(model, failingModels.value) && <FailingModel />}
         <span class={`wire ${model.wire}`}>{model.wire}</span>
         <span class="spring" />
         <a class="button" href={pageHref('requests', undefined, { model: counted })}>

@@ -78,6 +78,11 @@ const inBrackets: Readonly<Record<string, RegExp>> = { key: /\(([^()]+)\)$/, per
  * Returns the word by which the gateway finds the key or the person of a row. A key's row shows its label and, in
  * brackets, its first characters. A person's row shows the id in brackets if others have the same name.
  */
+/** Whether a model is failing. A chain is failing if all its models are. @param failing the ids of failing models */
+export function isFailing({ id, chain }: Pick<ModelRow, 'id' | 'chain'>, failing: readonly string[]): boolean {
+  return (chain ?? [id]).every((one) => failing.includes(one))
+}
+
 export function askedAs(by: string, word: string): string {
   return inBrackets[by]?.exec(word)?.[1] ?? word
 }
