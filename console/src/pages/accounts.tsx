@@ -151,7 +151,7 @@ function AccountList() {
           )
         }
       </Shown>
-      {isNew && (
+      {isNew && isAdmin() && (
         <NewAccount
           close={() => {
             setNew(false)

@@ -6,6 +6,7 @@ import { outcomesMax } from '../pure/colours.ts'
 import { changeQuery, readList } from '../pure/place.ts'
 import { periodBefore, type Range } from '../pure/range.ts'
 import { sumOf, sumOfCredits } from '../pure/usage.ts'
+import { isAdmin } from '../session.ts'
 import type { Dimension, Usage } from '../shapes.ts'
 import { Copy } from '../ui/copy.tsx'
 import { Select } from '../ui/form.tsx'
@@ -177,9 +178,11 @@ function Nothing({ range, isFiltered }: { range: Range; isFiltered: boolean }) {
     </a>
   ) : (
     <p class="acts">
-      <a class="button primary" href={pageHref('accounts', undefined, { new: '1' })}>
-        Make an account with a key
-      </a>
+      {isAdmin() && (
+        <a class="button primary" href={pageHref('accounts', undefined, { new: '1' })}>
+          Make an account with a key
+        </a>
+      )}
       {!isDemo.value && <DemoOffer />}
     </p>
   )

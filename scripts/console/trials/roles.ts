@@ -23,6 +23,17 @@ const lacks: Readonly<Record<string, string>> = {
 
 export const roleTrials: readonly Trial[] = [
   {
+    name: 'roles: a viewer of an empty gateway is not offered to make an account, not even by an address',
+    run: signedIn({ as: 'viewer' }, async ({ rig, view, page }) => {
+      await visit(view, rig, '')
+      await page.waitForSelector('main >> text=No request was billed in this time')
+      assert.equal(await page.locator('main >> text=Make an account').count(), 0)
+      await visit(view, rig, 'accounts?new=1')
+      await page.waitForSelector('main >> text=There is no account yet')
+      assert.equal(await page.locator('dialog').count(), 0)
+    }),
+  },
+  {
     name: 'roles: a viewer sees every page and is offered nothing that he may not do',
     run: signedIn({ as: 'viewer' }, async ({ rig, view }) => {
       const { id, key } = await rig.makeAccount('acme')
