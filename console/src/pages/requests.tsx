@@ -236,23 +236,23 @@ const outcomes = [
   'internal_error',
 ] as const
 
-/** The statuses that the gateway answers with (docs/interface.md). */
+/** The statuses that the gateway answers with (docs/errors.md). */
 const statuses = [
   '200',
   '400',
   '401',
   '402',
   '404',
+  '426',
   '408',
+  '431',
   '413',
-  '415',
+  '417',
   '422',
   '429',
   '500',
   '502',
   '503',
-  '504',
-  '529',
 ]
 
 type FilterProps = {
