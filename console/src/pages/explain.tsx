@@ -10,6 +10,7 @@ import { Count, Ms } from '../ui/numbers.tsx'
 import { Shown } from '../ui/states.tsx'
 import { Table } from '../ui/table.tsx'
 import { Breakable, Words } from '../ui/words.tsx'
+import { Fact } from './key-fields.tsx'
 import { ExplainPanel } from './request-frame.tsx'
 
 /** Explains step by step why a request got its answer. Its texts are not shown, because they are stored nowhere. */
@@ -151,15 +152,6 @@ function Step({ title, children }: { title: string; children: ComponentChildren 
   )
 }
 
-function Fact({ name, children }: { name: string; children: ComponentChildren }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
-  )
-}
-
 const stops: Readonly<Record<string, string>> = {
   seen: 'The client had seen a part of the answer, so no other account was asked.',
   final: 'Another account would have failed in the same way.',
@@ -237,6 +229,14 @@ const settled: Readonly<Record<string, string>> = {
   returned: 'Its debit was given back.',
   none: 'Nothing is billed.',
 }
+
+const sources: Readonly<Record<string, string>> = {
+  final: 'by the model’s own figures',
+  partial: 'by figures that came before its end',
+  estimated: 'by our estimate',
+  waived: 'waived',
+}
+
 /** The time after which a bill that is not in the books yet is read again, in ms. */
 const unsettledMs = 1000
 
@@ -249,14 +249,6 @@ export function useBill<Told>(path: string, stateOf: (told: Told) => Explanation
   const isOpen = told.data !== undefined && ['pending', 'waiting', 'spooled'].includes(stateOf(told.data))
   useAgain(() => isOpen && !told.isLoading && told.reload(), unsettledMs)
   return told
-}
-
-
-const sources: Readonly<Record<string, string>> = {
-  final: 'by the model’s own figures',
-  partial: 'by figures that came before its end',
-  estimated: 'by our estimate',
-  waived: 'waived',
 }
 
 export function Bill({

@@ -1,6 +1,7 @@
 import { withQuery } from '../api/ask.ts'
 import { useAgain, useList, useLoad, useSteady } from '../api/load.ts'
 import { hrefOf, pageHref, place, setQuery } from '../location.ts'
+import { inputOf } from '../pure/usage.ts'
 import { creditName, me } from '../session.ts'
 import type { LedPerson, Listed, OwnExplanation, OwnModel, OwnRequest } from '../shapes.ts'
 import { Outcome, tellNoModel } from '../ui/badges.tsx'
@@ -8,8 +9,8 @@ import { Select } from '../ui/form.tsx'
 import { Count, Credits, Ms, Time } from '../ui/numbers.tsx'
 import { Empty, Failure, NotListed, Panel, Shown, Skeleton } from '../ui/states.tsx'
 import { type Column, furtherOf, Table } from '../ui/table.tsx'
-import { Fact } from './key-fields.tsx'
 import { useBill } from './explain.tsx'
+import { Fact } from './key-fields.tsx'
 import { Chip } from './overview.tsx'
 import { ExplainPanel, RequestSplit } from './request-frame.tsx'
 
@@ -62,10 +63,6 @@ const allColumns: Column<OwnRequest>[] = [
 const personColumn: Column<OwnRequest> = {
   ...{ head: 'Person', wide: true },
   cell: ({ person }) => person?.name ?? person?.id ?? '–',
-}
-
-function inputOf({ input_tokens, cache_read_tokens, cache_write_tokens }: OwnRequest): number | null {
-  return input_tokens === null ? null : input_tokens + (cache_read_tokens ?? 0) + (cache_write_tokens ?? 0)
 }
 
 export function rowHref(id: string): string {

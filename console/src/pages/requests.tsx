@@ -11,7 +11,7 @@ import { tellCount, tellRequests } from '../pure/format.ts'
 import { readList } from '../pure/place.ts'
 import { spanOfBucket } from '../pure/range.ts'
 import { fits, tellPlottedMore } from '../pure/request-filter.ts'
-import { sumOf } from '../pure/usage.ts'
+import { inputOf, sumOf } from '../pure/usage.ts'
 import { creditName, zones } from '../session.ts'
 import type { Key, Listed, ModelRow, RequestRow, UpstreamState, Usage } from '../shapes.ts'
 import { Outcome } from '../ui/badges.tsx'
@@ -121,10 +121,6 @@ function keyOf({ key }: RequestRow): string | null | undefined {
 
 function rowHref(id: string): string {
   return hrefOf({ page: 'requests', id, query: place.value.query })
-}
-
-function inputOf({ input_tokens, cache_read_tokens, cache_write_tokens }: RequestRow): number | null {
-  return input_tokens === null ? null : input_tokens + (cache_read_tokens ?? 0) + (cache_write_tokens ?? 0)
 }
 
 function RequestList({ selected }: { selected: string | undefined }) {
@@ -243,13 +239,13 @@ const statuses = [
   '401',
   '402',
   '404',
-  '426',
   '408',
-  '431',
   '413',
   '417',
   '422',
+  '426',
   '429',
+  '431',
   '500',
   '502',
   '503',

@@ -1,4 +1,4 @@
-import type { Figures, Measure, ModelRow, Percentiles, Series } from '../shapes.ts'
+import type { Figures, Measure, ModelRow, Percentiles, RequestRow, Series } from '../shapes.ts'
 import { readCredits } from './format.ts'
 import type { Values } from './stack.ts'
 
@@ -25,6 +25,13 @@ type Counted = Exclude<Measure, 'credits' | 'cache_share' | 'first_byte_ms' | 't
 
 export function sumOf(figures: Figures, measure: Counted): number {
   return (figures[measure] ?? []).reduce((sum: number, value) => sum + (value ?? 0), 0)
+}
+
+type InputCounts = Pick<RequestRow, 'input_tokens' | 'cache_read_tokens' | 'cache_write_tokens'>
+
+/** Returns all input tokens of a request; null if they are not known. */
+export function inputOf({ input_tokens, cache_read_tokens, cache_write_tokens }: InputCounts): number | null {
+  return input_tokens === null ? null : input_tokens + (cache_read_tokens ?? 0) + (cache_write_tokens ?? 0)
 }
 
 /** Computes the share of the input that was read from caches; undefined if there was no input. */
@@ -71,6 +78,11 @@ export function countedAs({ id, chain }: Pick<ModelRow, 'id' | 'chain'>): string
   return chain?.[0] ?? id
 }
 
+/** Whether a model is failing. A chain is failing if all its models are. @param failing the ids of failing models */
+export function isFailing({ id, chain }: Pick<ModelRow, 'id' | 'chain'>, failing: readonly string[]): boolean {
+  return (chain ?? [id]).every((one) => failing.includes(one))
+}
+
 /** For each column of a table, where its words have what the gateway finds a row by. */
 const inBrackets: Readonly<Record<string, RegExp>> = { key: /\(([^()]+)\)$/, person: /\((per_\w+)\)$/ }
 
@@ -78,11 +90,6 @@ const inBrackets: Readonly<Record<string, RegExp>> = { key: /\(([^()]+)\)$/, per
  * Returns the word by which the gateway finds the key or the person of a row. A key's row shows its label and, in
  * brackets, its first characters. A person's row shows the id in brackets if others have the same name.
  */
-/** Whether a model is failing. A chain is failing if all its models are. @param failing the ids of failing models */
-export function isFailing({ id, chain }: Pick<ModelRow, 'id' | 'chain'>, failing: readonly string[]): boolean {
-  return (chain ?? [id]).every((one) => failing.includes(one))
-}
-
 export function askedAs(by: string, word: string): string {
   return inBrackets[by]?.exec(word)?.[1] ?? word
 }
