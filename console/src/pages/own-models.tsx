@@ -1,9 +1,15 @@
 import { useSteady } from '../api/load.ts'
 import { hrefOf } from '../location.ts'
+import { me } from '../session.ts'
 import type { Listed, OwnModel } from '../shapes.ts'
 import { Count } from '../ui/numbers.tsx'
 import { Empty, Shown } from '../ui/states.tsx'
 import { Table } from '../ui/table.tsx'
+
+/** Returns a name by which the key may use a model. Some keys may use only another name of it (ruling R15). */
+function usableName({ id, also }: OwnModel): string {
+  return me.value?.models?.includes(id) ? id : (also[0] ?? id)
+}
 
 /** Lists the models that a key may name, for its owner; without prices (ruling Y22). */
 export function OwnModels() {
@@ -32,16 +38,19 @@ export function OwnModels() {
               {
                 head: 'Try',
                 kind: 'fit',
-                cell: ({ id }) => (
-                  <>
-                    <a href={hrefOf({ page: 'playground', query: { model: id } })} aria-label={`Try ${id}`}>
-                      Try
-                    </a>{' '}
-                    <a href={hrefOf({ page: 'setup', query: { model: id } })} aria-label={`Set up an agent for ${id}`}>
-                      Set up
-                    </a>
-                  </>
-                ),
+                cell: (row) => {
+                  const model = usableName(row)
+                  return (
+                    <>
+                      <a href={hrefOf({ page: 'playground', query: { model } })} aria-label={`Try ${model}`}>
+                        Try
+                      </a>{' '}
+                      <a href={hrefOf({ page: 'setup', query: { model } })} aria-label={`Set up an agent for ${model}`}>
+                        Set up
+                      </a>
+                    </>
+                  )
+                },
               },
             ]}
           />

@@ -7,7 +7,7 @@ import type { ToolCall } from '../pure/answer.ts'
 import { curlOf } from '../pure/curl.ts'
 import { type ClientWire, clientWireNames, findWire, questionBody, spread } from '../pure/wires.ts'
 import { isAdmin, isOwner, me } from '../session.ts'
-import type { Account, Explanation, Listed, ModelRow, OwnModel, Setup } from '../shapes.ts'
+import type { Account, Explanation, Listed, ModelRow, Setup } from '../shapes.ts'
 import { recall, remember } from '../store.ts'
 import { Code, Copy } from '../ui/copy.tsx'
 import { useDraft } from '../ui/draft.ts'
@@ -58,15 +58,13 @@ export function Playground() {
 
 /** The playground for the owner of a key, who pays for it. */
 export function OwnPlayground() {
-  const models = useLoad<Listed<OwnModel>>('/me/models')
+  const models = (me.value?.models ?? []).map((id) => ({ id }))
   const { played, play, stop } = usePlay()
-  if (models.refusal) return <Failure refusal={models.refusal} retry={models.reload} />
-  if (!models.data) return <Skeleton height={200} lines={2} />
-  if (models.data.items.length === 0) return <Empty>This key may use no model.</Empty>
+  if (models.length === 0) return <Empty>This key may use no model.</Empty>
   return (
     <div class="workbench">
       <Composer
-        models={models.data.items}
+        models={models}
         payer="self"
         send={(wire, body) => play('self', wire, body)}
         stop={stop}
@@ -276,9 +274,9 @@ function SendOrStop({ isRunning, stop }: { isRunning: boolean; stop(): void }) {
 /** Ignores the repetitions of a key that is held down. They would stop the request and send it again. */
 function ignoreRepeat(event: KeyboardEvent): void {
   if (event.repeat) event.preventDefault()
-const endings = { running: ', streaming', over: '', stopped: ', stopped', broken: ', broken off' } as const
-
 }
+
+const endings = { running: ', streaming', over: '', stopped: ', stopped', broken: ', broken off' } as const
 
 function Result({ played }: { played: Played }) {
   const { state, status, parts, requestId, events, body, firstMs, totalMs, refusal } = played
@@ -353,9 +351,9 @@ function Result({ played }: { played: Played }) {
 
 /** Explains why an answer has no text. */
 function absence(state: Played['state'], status: number | undefined): string {
-  if (state === 'broken') return 'The connection was lost before the end of the answer.'
   if (state === 'running') return '…'
   if (state === 'stopped') return 'It was stopped.'
+  if (state === 'broken') return 'The connection was lost before the end of the answer.'
   if (status === undefined || status < 400) return 'The answer has no text.'
   return `It ${status < 500 ? 'was refused' : 'failed'}: see the body.`
 }

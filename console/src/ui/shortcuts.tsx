@@ -114,6 +114,7 @@ const lines = [
 export function Help() {
   if (!isHelpOpen.value) return null
   const shown = Object.entries(goes).filter(([, page]) => mayOpen(page))
+  const known = lines.filter(([keys]) => keys !== '/' || audience() === 'operator')
   return (
     <Dialog
       title="Keys"
@@ -122,7 +123,7 @@ export function Help() {
       }}
     >
       <dl class="shortcuts">
-        {lines.map(([keys, text]) => (
+        {known.map(([keys, text]) => (
           <div key={keys}>
             <dt>
               <kbd>{keys}</kbd>

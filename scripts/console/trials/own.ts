@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
 import { tellCredits } from '../../../console/src/pure/format.ts'
 import { until } from '../../../test/support/waiting.ts'
-import { findBarriers, forgive, openPage, settle, tableOver, visit } from '../browser.ts'
-import { type Rig, startRig } from '../rig.ts'
+import { findBarriers, forgive, openPage, settle, signIn, tableOver, visit } from '../browser.ts'
+import { type Rig, type RigOptions, startRig } from '../rig.ts'
 import type { Trial } from '../trials.ts'
 
 /** The pixels by which a page is wider than its window. */
@@ -20,8 +20,8 @@ const pagesOf = (request: string) => [
 ]
 
 /** A gateway with own pages, whose console is that of the listener of clients. */
-async function startOwnRig(): Promise<Rig> {
-  const rig = await startRig({ ownPages: true, creditName: 'EUR' })
+async function startOwnRig(options: RigOptions = {}): Promise<Rig> {
+  const rig = await startRig({ ownPages: true, creditName: 'EUR', ...options })
   return { ...rig, adminUrl: rig.url }
 }
 
@@ -69,6 +69,10 @@ export const ownTrials: readonly Trial[] = [
       assert.equal(await month.locator('.figure').innerText(), tellCredits(nanos))
       const [cookie] = await page.context().cookies()
       assert.deepEqual([cookie!.name, cookie!.secure, cookie!.httpOnly], ['__Host-triwire-own', true, true])
+      await page.keyboard.press('?')
+      await page.waitForSelector('dialog >> text=next row')
+      assert.equal(await page.locator('dialog >> text=find an account').count(), 0, 'owners have no search')
+      await page.keyboard.press('Escape')
       await page.keyboard.press('g')
       await page.keyboard.press('r')
       await page.waitForSelector('tr[data-row]')
@@ -167,6 +171,28 @@ export const ownTrials: readonly Trial[] = [
       await page.keyboard.press('Enter')
       // The address that was asked for is shown after signing in.
       await page.waitForSelector('text=No request is listed yet.')
+      await view.close()
+      await rig.close()
+    },
+  },
+  {
+    name: 'own pages: a key that may use a model only by another name tries it by that name',
+    async run() {
+      const prices = { input: '3', cache_read: '0.3', cache_write: '3.75', output: '15' }
+      const rig = await startOwnRig({ models: [{ id: 'large', also: ['best'], wire: 'chat', prices }] })
+      const { id } = await rig.makeAccount('acme')
+      const { key } = await rig.books.createKey(id, { label: 'ci', models: ['best'] })
+      const view = await openPage(rig)
+      const { page } = view
+      await signIn(view, rig, key!)
+      await visit(view, rig, 'models')
+      await page.click('[aria-label="Try best"]')
+      await page.waitForSelector('.composer')
+      await settle(page)
+      assert.deepEqual(await page.getByLabel('Model', { exact: true }).locator('option').allTextContents(), ['best'])
+      await page.click('text="Send"')
+      await page.waitForSelector('.panel .unit:has-text("status 200")')
+      await page.waitForSelector('.panel:has(h2:text-is("Usage and cost")) >> text=tokens')
       await view.close()
       await rig.close()
     },
