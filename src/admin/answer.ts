@@ -1,7 +1,7 @@
 import type { GatewayError } from '../errors.ts'
 import type { CallRecord } from '../gateway/record.ts'
 import { answerUnread, type FormError } from '../http/answer.ts'
-import type { BodyRoom } from '../http/body.ts'
+import { type BodyRoom, readBody } from '../http/body.ts'
 import type { HttpExchange } from '../http/http-exchange.ts'
 import { ProblemError, problems } from '../operations/problem.ts'
 import { guardHeaders } from './guard.ts'
@@ -19,6 +19,25 @@ export type AdminRequest = {
   record?: CallRecord
   /** Reads the whole body, at most `bytesMax` bytes. @throws the errors of `readBody` in `src/http` */
   readBody(bytesMax: number, room?: BodyRoom): Promise<Buffer>
+}
+
+/** Memory without a limit, for small bodies that belong to no account. */
+const ampleRoom = { take: () => true }
+
+/** Makes the request of an exchange. @param limits the time limits of its body, in ms */
+export function requestOf(
+  exchange: HttpExchange,
+  id: string,
+  path: string,
+  limits: { bodyMs: number; bodyGapMs: number },
+): AdminRequest {
+  const { target } = exchange
+  const queryAt = target.indexOf('?')
+  return {
+    ...{ exchange, id, path },
+    query: queryAt < 0 ? '' : target.slice(queryAt),
+    readBody: (bodyBytesMax, room = ampleRoom) => readBody(exchange, { ...limits, bodyBytesMax }, room),
+  }
 }
 
 /** Handles a request. @returns undefined if another part sends the answer, as for the playground */

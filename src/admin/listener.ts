@@ -1,5 +1,4 @@
 import type { TlsPair } from '../config/config.ts'
-import { readBody } from '../http/body.ts'
 import type { HttpExchange } from '../http/http-exchange.ts'
 import { pathOf } from '../http/paths.ts'
 import { createEdge, type Edge } from '../http/server.ts'
@@ -13,6 +12,7 @@ import {
   formatJson,
   formProblem,
   guard,
+  requestOf,
   send,
   tellProblem,
 } from './answer.ts'
@@ -68,9 +68,6 @@ const adminLimits = {
   headersMax: 100,
 }
 
-/** Memory without a limit, for small bodies that belong to no account. */
-const ampleRoom = { take: () => true }
-
 /**
  * Creates the admin listener, which orchestrators and operators use, but not clients (rulings X2 and X9). Health checks
  * are open to anyone. The API requires a token, and its answers contain no text of requests (ruling U5). The console's
@@ -83,26 +80,16 @@ export function createAdmin(parts: AdminParts): Edge {
   return createEdge({ limits, tls, handle: (exchange, id) => void serve(exchange, id), formError: formProblem })
 
   async function serve(exchange: HttpExchange, id: string): Promise<void> {
-    const request = readRequest(exchange, id)
+    const path = pathOf(exchange.target)
+    // Some proxies remove the prefix, and some do not.
+    const own = prefix !== '' && path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path
+    const request = requestOf(exchange, id, own, limits)
     try {
       const answer = await handlerOf(request)(request)
       if (answer) await send(exchange, answer, limits)
     } catch (bug) {
       reportBug(bug as Error)
       exchange.destroy()
-    }
-  }
-
-  function readRequest(exchange: HttpExchange, id: string): AdminRequest {
-    const { target } = exchange
-    const path = pathOf(target)
-    const queryAt = target.indexOf('?')
-    return {
-      ...{ exchange, id },
-      // Some proxies remove the prefix, and some do not.
-      path: prefix !== '' && path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path,
-      query: queryAt < 0 ? '' : target.slice(queryAt),
-      readBody: (bodyBytesMax, room = ampleRoom) => readBody(exchange, { ...limits, bodyBytesMax }, room),
     }
   }
 

@@ -1,6 +1,5 @@
 import type { Config } from '../config/config.ts'
 import type { CallRecord, RecordListener } from '../gateway/record.ts'
-import { readBody } from '../http/body.ts'
 import type { HttpExchange } from '../http/http-exchange.ts'
 import type { Side, SideAnswer } from '../http/routes.ts'
 import { ProblemError } from '../operations/problem.ts'
@@ -10,6 +9,7 @@ import {
   type ApiAnswer,
   answerLimits,
   guard,
+  requestOf,
   send,
   tellProblem,
 } from './answer.ts'
@@ -35,9 +35,6 @@ export type SideRoute = {
 /** Time limits for bodies of requests that ask for no model, in ms. These bodies are small and arrive quickly. */
 const bodyLimits = { bodyMs: 30_000, bodyGapMs: 30_000 }
 
-/** Memory without a limit, for small bodies that belong to no account. */
-const ampleRoom = { take: () => true }
-
 /** Makes the handler of the routes. Of all routes that match a request, the one with the longest path serves it. */
 export function createSide(routes: readonly SideRoute[], listeners: readonly RecordListener[]): Side {
   const whole = new Map(routes.map((route) => [route.path, route]))
@@ -52,13 +49,7 @@ export function createSide(routes: readonly SideRoute[], listeners: readonly Rec
   }
 
   async function answer({ answer }: SideRoute, ...[exchange, record]: Parameters<SideAnswer>) {
-    const { target } = exchange
-    const queryAt = target.indexOf('?')
-    const answered = await answer({
-      ...{ exchange, record, id: record.id, path: record.path },
-      query: queryAt < 0 ? '' : target.slice(queryAt),
-      readBody: (bodyBytesMax, room = ampleRoom) => readBody(exchange, { ...bodyLimits, bodyBytesMax }, room),
-    })
+    const answered = await answer({ ...requestOf(exchange, record.id, record.path, bodyLimits), record })
     if (!answered) return 'handed_on' as const
     record.status = answered.status
     if (answered.status >= 400) record.outcome ??= answered.status < 500 ? 'refused' : 'internal_error'
