@@ -126,17 +126,18 @@ async function ask(
   troubles: ReadonlyMap<string, string>,
 ): Promise<UpstreamAnswered> {
   const { upstream, account, key, model } = target
-  const started = performance.now()
   const told = { upstream: upstream.name, account: account?.name ?? null, model: model.id, wire: model.wire }
   const whole = { ...told, upstream_model: model.upstreamModel }
   if (account && key?.value === undefined) {
     const why = troubles.get(`${upstream.name}/${account.name}`) ?? 'none came in time'
     return { ...whole, ok: false, trouble: 'no_key', ms: 0, note: `has no key to send: ${why}` }
   }
+  // The identity is asked first, because its answer shows the cloud's time, which the signature of the question needs.
+  const credential = key?.credential && (await describeCredential(key.credential))
+  const started = performance.now()
   const answer = await send(upstreams, target, requestFor(target), timeoutMs)
   const verdict = judgeAnswer(answer, target)
   const ms = Math.round(performance.now() - started)
-  const credential = key?.credential && (await describeCredential(key.credential))
   return { ...whole, ok: verdict.trouble === null, ms, ...verdict, ...(credential && { credential }) }
 }
 

@@ -412,6 +412,13 @@ test('clouds check --online shows the identity and end of a credential and the c
     role: { source: 'role over environment', identity: arn, ends_in_seconds: 3_600, ...seen },
     entra: { source: 'client secret', identity: 'client the-client', ends_in_seconds: 3_600, ...seen },
   })
+  const signed = simulator.requests.flatMap(({ headers }) => `${headers['x-amz-date'] ?? ''}` || [])
+  const times = signed.map((date) => Date.parse(date.replace(/(....)(..)(..T..)(..)(..Z)/, '$1-$2-$3:$4:$5')))
+  assert.deepEqual(
+    times.map((ms) => Math.round((ms - Date.now()) / 3_600_000)),
+    [2, 2],
+    'questions are signed with the time of the cloud',
+  )
   const wrong = told.find(({ upstream }) => upstream === 'wrong')!
   assert.equal(wrong.trouble, 'no_key')
   assert.match(wrong.note, /has no key to send: 127\.0\.0\.1:\d+ answers 401 invalid/)
