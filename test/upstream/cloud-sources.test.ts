@@ -495,6 +495,14 @@ const wrong: [about: string, set: Source['set'], why: RegExp][] = [
     /signs in interactively: .*credential_process/,
   ],
   [
+    'a default profile of aws login',
+    ({ file }) => ({
+      account: aws,
+      env: { AWS_CONFIG_FILE: file('c', '[default]\nlogin_session = arn:aws:iam::123456789012:user/x\n') },
+    }),
+    /the profile default signs in interactively: .*credential_process/,
+  ],
+  [
     'a profile with a code',
     ({ file }) => ({
       account: { ...aws, profile: 'x' },

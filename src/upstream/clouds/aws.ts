@@ -243,9 +243,12 @@ async function takeProfile(name: string, region: string, around: SourceAround): 
 async function takeDefault(region: string, around: SourceAround): Promise<CloudToken | undefined> {
   const profiles = await readProfiles(around).catch(() => undefined)
   const keys = [...(profiles?.get('default')?.keys() ?? [])]
-  const isSource = keys.some((key) => /^(?:aws_|role_arn|credential_process|sso_)/.test(key))
+  const isSource = keys.some((key) => /^(?:aws_|role_arn|credential_process)/.test(key) || interactive.test(key))
   return isSource ? resolveProfile('default', { profiles: profiles!, region, around, seen: [] }) : undefined
 }
+
+/** Keys of profiles for people who sign in with a browser (`aws sso login`, `aws login`). */
+const interactive = /^(?:sso_|login_session$)/
 
 type ProfileWalk = { profiles: Profiles; region: string; around: SourceAround; seen: readonly string[] }
 
@@ -271,7 +274,7 @@ async function resolveProfile(name: string, walk: ProfileWalk): Promise<CloudTok
     const read = readCredentials(await runSource(around, command), 'credential_process', around)
     return { ...read, source }
   }
-  const isInteractive = [...profile.keys()].some((key) => key.startsWith('sso_'))
+  const isInteractive = [...profile.keys()].some((key) => interactive.test(key))
   throw new Error(
     isInteractive
       ? `the profile ${name} signs in interactively: give it \`credential_process = aws configure export-credentials --format process --profile …\` of another profile`
