@@ -81,8 +81,8 @@ export type Facts = {
   account: AccountRow | undefined
   accountNamed: AccountRow | undefined
   keys: readonly KeyRow[]
-  /** Whether the key is the first of its line and was rotated. */
-  isFirstRotated?: boolean
+  /** Whether the key was rotated. Its line then has a later key. */
+  isRotated?: boolean
   credit: { accountId: string; amountNanos: bigint } | undefined
   operators: readonly BookRow<'operators'>[]
   /** The digests and references that the change asked about and that already exist in the store. */
@@ -489,8 +489,10 @@ export function rotateKey(idOrPrefix: string, graceMs: number): BookChange<Issue
       // A rotated key is recognised by an expiry that differs from `ownExpiresMs`, so it expires at least 1 ms earlier.
       const lastMs = old.expiresMs ?? Number.POSITIVE_INFINITY
       const expiresMs = Math.min(old.expiresMs === old.ownExpiresMs ? lastMs - 1 : lastMs, nowMs + graceMs)
-      // The new key gets the expiry that was set for the old key, not the end of the old key's grace period.
+      // The new key gets the expiry that was set for the old key, not the end of the old key's grace period. If the life
+      // of a person's own key was shortened, only `expiresMs` has that expiry (see `endsOf`).
       const { write, issued } = issueKey(old, nowMs)
+      if (isOwn(old) && !facts.isRotated) write.key.expiresMs = old.expiresMs
       return {
         writes: [{ kind: 'set_key', accountId: old.accountId, keyId: old.id, fields: { expiresMs } }, write],
         result: issued,
@@ -515,26 +517,27 @@ function refuseStale(version: string, seen: string | undefined, subject: string)
  * the person, the life of such a key is not lengthened again.
  * @throws BookError if the key was revoked, or would outlive its grace period
  */
-function endsOf(
-  { isFirstRotated }: Facts,
-  key: KeyRow,
-  wishedMs: number | undefined,
-): Pick<KeyRow, 'expiresMs' | 'ownExpiresMs'> {
-  const { id, label, revokedMs, expiresMs, ownExpiresMs } = key
+function endsOf(facts: Facts, key: KeyRow, wishedMs: number | undefined): Pick<KeyRow, 'expiresMs' | 'ownExpiresMs'> {
+  const { id, revokedMs, expiresMs, ownExpiresMs } = key
   if (revokedMs !== undefined) throw new BookError('key_revoked', id)
   // A key of another gateway that was not rotated has no grace period, so it can get any expiry. The expiry of its
   // successor (`ownExpiresMs`) stays the same.
-  if (key.origin !== undefined && !isFirstRotated) return { expiresMs: wishedMs, ownExpiresMs }
+  if (key.origin !== undefined && !facts.isRotated) return { expiresMs: wishedMs, ownExpiresMs }
   // In older stores, both ends of a rotated key may be equal. Then only a key of its line shows the rotation.
-  const isRotated = isFirstRotated || (expiresMs !== undefined && expiresMs !== ownExpiresMs)
+  const isRotated = facts.isRotated || (expiresMs !== undefined && expiresMs !== ownExpiresMs)
   if (!isRotated) {
     // If an operator shortens the life of a key that a person made, `ownExpiresMs` keeps the old end. Then the
     // provider's next confirmation of the person does not move the shortened end (src/accounts/sign-in/own-keys.ts).
-    const isShortened = label?.startsWith(ownKeyMark) && expiresMs !== undefined && (wishedMs ?? expiresMs) < expiresMs
+    const isShortened = isOwn(key) && expiresMs !== undefined && (wishedMs ?? expiresMs) < expiresMs
     return { expiresMs: wishedMs, ownExpiresMs: isShortened ? expiresMs : wishedMs }
   }
   if (wishedMs === undefined || wishedMs > (expiresMs ?? 0)) throw new BookError('key_rotated', id)
   return { expiresMs: wishedMs, ownExpiresMs }
+}
+
+/** Whether a person made the key for an agent. */
+function isOwn({ label }: KeyRow): boolean {
+  return label?.startsWith(ownKeyMark) === true
 }
 
 function theAccount({ account }: Facts, asked: string): AccountRow {

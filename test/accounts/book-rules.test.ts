@@ -225,7 +225,7 @@ test('R15 a rotated key lives no longer than its grace period, whatever end is r
     assert.deepEqual([to(9_000, rotated), to(null, rotated)], ['key_rotated', 'key_rotated'])
   }
   // In older stores, both ends of a rotated key may be equal. The other keys of its line show the rotation.
-  const old = { keys: [{ ...key, expiresMs: 2_000, ownExpiresMs: 2_000 }], isFirstRotated: true, nowMs: 1_000 }
+  const old = { keys: [{ ...key, expiresMs: 2_000, ownExpiresMs: 2_000 }], isRotated: true, nowMs: 1_000 }
   for (const expiresMs of [9_000, null])
     assert.equal(codeOf(updateKey('key_1', { expiresMs }, at.calendar), old), 'key_rotated')
   // A key that was never rotated may get another end.

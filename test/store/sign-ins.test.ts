@@ -623,6 +623,31 @@ onEachStore((engine) => {
     assert.equal(await endOf(paused), startMs + 30 * day)
   })
 
+  test('R15 Y20 the successor of a key that a person made gets the sooner end that an operator set, and keeps it', async () => {
+    const { store, pass } = await open()
+    const { session, refresh: token } = await signIn(store, { sealed: 'x' })
+    const make = async (name: string) => {
+      const made = await store.createOwnKey(session.keyId, name)
+      assert.ok(typeof made === 'object')
+      return made.id
+    }
+    const [shortened, whole] = [await make('a'), await make('b')]
+    await store.updateKey(shortened, { expiresMs: startMs + 2 * day })
+    const second = (await store.rotateKey(shortened, day / 24)).id
+    const third = (await store.rotateKey(second, day / 24)).id
+    const other = (await store.rotateKey(whole, day / 24)).id
+    const again = (await store.rotateKey(whole, day / 24)).id
+    const ends = async () => {
+      const keys = await store.listKeys('one')
+      return [third, other, again].map((id) => keys.find((key) => key.id === id)!.expiresMs)
+    }
+    assert.deepEqual(await ends(), [startMs + 2 * day, startMs + 7 * day, startMs + 7 * day])
+    await pass(1.5 * day)
+    const { secret: _, ...shown } = tokens.readRefresh(token)!
+    await store.settleRefresh(shown, { kind: 'yes' }, lives)
+    assert.deepEqual(await ends(), [startMs + 2 * day, startMs + 8.5 * day, startMs + 8.5 * day])
+  })
+
   test('Y20 a key is a person’s own only if its label begins with the mark in small letters, on either engine', async () => {
     const { store } = await open()
     const { session, refresh: token } = await signIn(store, { sealed: 'x' })

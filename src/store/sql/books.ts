@@ -138,7 +138,7 @@ export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Fact
     account: account === undefined ? undefined : yield* first(selectAccounts(dialect, account)),
     accountNamed: accountName === undefined ? undefined : yield* first(query(dialect, readAccountRow, named)),
     keys,
-    isFirstRotated: keys[0] !== undefined && keys[0].id === keys[0].scope && (yield* hasSuccessor(dialect, keys[0])),
+    isRotated: keys[0] !== undefined && (yield* hasSuccessor(dialect, keys[0])),
     credit: reference === undefined ? undefined : yield* findCredit(dialect, reference),
     digests: about.digests && (yield* findTaken(dialect, 'keys', 'digest', about.digests)),
     references: about.references && (yield* findTaken(dialect, 'credits', 'reference', about.references)),
@@ -269,10 +269,12 @@ function* findPersonKeys(dialect: Dialect, persons: readonly PersonRow[]): Store
   }))
 }
 
-/** Whether another key has the same `scope`. The first key of a line was then rotated. */
-function* hasSuccessor(dialect: Dialect, { id, scope }: KeyRow): StoreStep<boolean> {
+/** Whether a key was rotated: its line (the keys with the same `scope`) has a later key. */
+function* hasSuccessor(dialect: Dialect, { id, scope, createdMs }: KeyRow): StoreStep<boolean> {
+  // If a clock was set back, the first key of a line may have a later time than its successors.
+  const later = (put: Put) => (id === scope ? '' : `AND id <> scope AND created_ms > ${put(createdMs)}`)
   const next = (put: Put) =>
-    `SELECT id FROM ${dialect.schema}.keys WHERE scope = ${put(scope)} AND id <> ${put(id)} LIMIT 1`
+    `SELECT id FROM ${dialect.schema}.keys WHERE scope = ${put(scope)} AND id <> ${put(id)} ${later(put)} LIMIT 1`
   return (yield* ask(dialect, next)).length > 0
 }
 
