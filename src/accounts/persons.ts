@@ -38,8 +38,8 @@ export type PersonPage = {
 }
 
 /**
- * An account that has keys of a person, not counting revoked keys. @property isOver whether all of these keys are those
- * of sessions that are over
+ * An account that has keys of a person. @property isOver whether all of these keys are revoked, or those of sessions
+ * that are over
  */
 export type PersonKeys = { personId: string; accountId: string; isOver?: boolean }
 

@@ -117,6 +117,27 @@ onEachStore((engine) => {
     assert.equal((await books.findKeys(key.id))[0]!.bounds.person, undefined)
   })
 
+  test('Y21 keys of a second identity that are all revoked belong to the person as well, and then to nobody', async () => {
+    const { books } = await open()
+    const { id: accountId } = await books.createAccount('one')
+    await books.createAccount('two')
+    const [a] = [await books.createPerson({ externalId: 'u-a' }), await books.createPerson({ externalId: 'u-b' })]
+    const key = await books.createKey('one', { person: 'u-b' })
+    await books.revokeKey(key.id)
+    await books.linkPersons('u-a', 'u-b')
+    const theirs = async () => (await books.pageKeys({ personId: a.id, limit: 9 })).map(({ id }) => id)
+    assert.deepEqual(await theirs(), [key.id])
+    const people = await books.pagePersons({ usingAccountId: accountId, limit: 9 })
+    assert.deepEqual(
+      people.map(({ id }) => id),
+      [a.id],
+    )
+    // A revoked key does not keep its person in an account.
+    await books.updatePerson('u-a', { account: 'two' })
+    await books.erasePerson('u-a')
+    assert.deepEqual(await theirs(), [])
+  })
+
   test('Y21 a second import of a list changes nothing; an erased person who returns is a new one', async () => {
     const { books } = await open()
     await books.createAccount('one')

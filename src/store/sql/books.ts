@@ -260,9 +260,9 @@ function* findPersonKeys(dialect: Dialect, persons: readonly PersonRow[]): Store
   const ids = persons.length > 100 ? undefined : persons.map(({ id }) => id)
   const rows = yield* ask(dialect, (put) => {
     const whose = ids ? isOneOf(put, 'person', ids) : 'person IS NOT NULL'
-    const isOver = `session IS NOT NULL AND expires_ms <= ${dialect.now(put)}`
+    const isOver = `revoked_ms IS NOT NULL OR (session IS NOT NULL AND expires_ms <= ${dialect.now(put)})`
     return `SELECT person, account_id, min(CASE WHEN ${isOver} THEN 1 ELSE 0 END) AS is_over
-      FROM ${dialect.schema}.keys WHERE ${whose} AND revoked_ms IS NULL GROUP BY person, account_id`
+      FROM ${dialect.schema}.keys WHERE ${whose} GROUP BY person, account_id`
   })
   return rows.map(({ person, account_id, is_over }) => ({
     ...{ personId: person as string, accountId: account_id as string, isOver: Number(is_over) === 1 },
