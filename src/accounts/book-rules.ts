@@ -203,6 +203,8 @@ type Decision<T> = {
   result: T
   /** The record for the audit trail, if something is written. */
   trail?: Trail
+  /** Records of the parts of the change. They come before `trail`. */
+  parts?: readonly Trail[]
   /** Whether `trail` is recorded even without writes, because the change takes effect outside of the books. */
   isAct?: boolean
 }

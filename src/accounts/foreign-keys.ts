@@ -8,13 +8,16 @@ import {
   checkName,
   issueKey,
   postCredit,
+  whatIsSet,
 } from './book-rules.ts'
 import type { BoundWishes } from './bounds.ts'
 import type { Calendar } from './calendar.ts'
+import { formatCredits } from './credit.ts'
 import { type AccountBounds, accountBounds, type KeyBounds, keyBounds, type PersonBounds } from './key-bounds.ts'
 import { insertPerson } from './person-budgets.ts'
 import { newPerson } from './person-rules.ts'
 import { type PersonRow, refuseElsewhere } from './persons.ts'
+import type { Trail } from './trail.ts'
 
 /*
  * Keys of another gateway, of which only the digests are known. They work like our own keys, so clients need no change
@@ -117,6 +120,7 @@ export function importForeign(
       const { nowMs } = facts
       const result = { accounts: 0, persons: 0, keys: 0, keysKnown: 0, creditedNanos: 0n }
       const writes: BookWrite[] = []
+      const parts: Trail[] = []
       const ids = new Map<string, string>()
       const named = new Map(facts.accounts.map((account) => [account.name, account]))
       for (const { name, state, bounds: wishes, creditNanos, reference } of accounts) {
@@ -128,11 +132,18 @@ export function importForeign(
         ids.set(name, id)
         if (!existing) {
           writes.push({ kind: 'insert_account', account })
+          const after = { name, state, ...whatIsSet(accountBounds.tell(bounds)) }
+          parts.push({ operation: 'account.create', object: id, after })
           if (bounds.budget) writes.push(...beginSpend(id, id, bounds.budget, calendar, facts))
           result.accounts++
         }
         if (creditNanos === 0n || facts.references?.has(reference)) continue
         writes.push(postCredit(account, creditNanos, reference))
+        parts.push({
+          operation: 'account.credit',
+          object: id,
+          after: { amount: formatCredits(creditNanos), reference },
+        })
         result.creditedNanos += creditNanos
       }
       const digests = new Set(facts.digests)
@@ -169,7 +180,7 @@ export function importForeign(
         result.keys++
       }
       const { creditedNanos: _, ...counts } = result
-      return { writes, result, trail: { operation: 'key.import', object: origin, after: counts } }
+      return { writes, result, parts, trail: { operation: 'key.import', object: origin, after: counts } }
     },
   }
 }

@@ -21,11 +21,12 @@ export function onBehalf<T>(act: Act, { about, decide }: BookChange<T>, nowMs: n
         if (made.asked !== once.asked) throw new BookError('once_mismatch', once.key)
         return { writes: [], result: read(made.result) as T }
       }
-      const { writes, result, trail, isAct } = decide(facts)
+      const { writes, result, trail, parts = [], isAct } = decide(facts)
       if (writes.length === 0 && !isAct) return { writes, result }
       if (writes.some(({ kind }) => kind === 'post_credit')) refuseDoubt(facts, act)
       const more: BookWrite[] = []
-      if (trail) more.push({ kind: 'post_audit', row: auditRow(act, trail), nowMs })
+      for (const one of trail ? [...parts, trail] : [])
+        more.push({ kind: 'post_audit', row: auditRow(act, one), nowMs })
       if (once) more.push({ kind: 'insert_made', actor, key: once.key, made: toMade(once.asked, result, nowMs) })
       return { writes: [...writes, ...more], result }
     },

@@ -99,7 +99,16 @@ onEachStore((engine) => {
     assert.equal(a!.bounds.person, b!.bounds.person)
     assert.equal((await books.findPerson('u-1')).id, a!.bounds.person)
     assert.deepEqual([b!.expiresMs, b!.ownExpiresMs], [atMs + 5, atMs + 9])
-    assert.deepEqual((await store.listAudit({ limit: 9, operation: 'key.import' })).length, 1)
+    const audit = (await store.listAudit({ limit: 9 })).toReversed()
+    assert.deepEqual(
+      audit.map(({ operation, object, after }) => [operation, object, JSON.parse(after!)]),
+      [
+        ['account.create', account.id, { name: 'team', state: 'active', budget: '0.000000009/month', rpm: 7 }],
+        ['account.credit', account.id, { amount: '5', reference: 'import:litellm:t1' }],
+        ['account.create', b!.accountId, { name: 'off', state: 'suspended' }],
+        ['key.import', 'litellm', { accounts: 2, persons: 1, keys: 2, keysKnown: 0 }],
+      ],
+    )
     assert.deepEqual(await store.verifyAudit().then(({ findings }) => findings), [])
     await store.close()
   })
