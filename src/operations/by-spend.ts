@@ -19,6 +19,8 @@ export const bySpendText = `\`${bySpend}\`: the ${rankedMax} that spent most in 
 type SpendQuery<Row> = {
   by: 'account' | 'key'
   accountId?: string | undefined
+  /** Whether to leave out the keys of people's sessions. */
+  isWithoutSessions?: boolean
   limit: number
   /** Returns those rows with these ids that match the filters of the list, in any order. */
   find(ids: readonly string[]): Promise<readonly Row[]>
@@ -32,10 +34,10 @@ type SpendQuery<Row> = {
  */
 export async function pageBySpend<Row extends { id: string }>(
   { books, beyond, nowMs }: Pick<Context, 'books' | 'beyond' | 'nowMs'>,
-  { by, accountId, limit, find }: SpendQuery<Row>,
+  { by, accountId, isWithoutSessions, limit, find }: SpendQuery<Row>,
 ): Promise<{ rows: Row[]; placeOf(row: Row): [string, string] }> {
   const isBehind = behind(beyond)
-  const single = await books.rankSpent({ by, accountId, days: daysMax, nowMs, top: rankedMax })
+  const single = await books.rankSpent({ by, accountId, isWithoutSessions, days: daysMax, nowMs, top: rankedMax })
   const ranked = by === 'key' ? await rankLines(books, single) : single
   const spent = new Map(ranked.map(({ id, nanos }) => [id, nanos]))
   const ids = ranked.flatMap(({ id, nanos }) => (nanos > 0n && isBehind(nanos, id) ? [id] : []))

@@ -235,7 +235,13 @@ export const keyOperations = [
       const tell = (row: KeyRow) => tellKey(row, context)
       if (sort === bySpend) {
         const find = (ids: readonly string[]) => books.pageKeys({ ...filter, ids, limit: ids.length })
-        const { rows, placeOf } = await pageBySpend(context, { by: 'key', accountId, limit, find })
+        const { rows, placeOf } = await pageBySpend(context, {
+          by: 'key',
+          accountId,
+          isWithoutSessions: !sessions,
+          limit,
+          find,
+        })
         return page(rows, limit, tell, placeOf)
       }
       const place = readPlace(beyond, ['number', 'string'])

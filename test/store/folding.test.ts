@@ -35,6 +35,16 @@ async function post(store: TestStore, debits: number): Promise<[first: string, s
   return [first.id, second.id]
 }
 
+/** Signs a person of an account in. @returns the id of the key of their session */
+async function signIn(store: TestStore, account: string): Promise<string> {
+  const { id, code } = await store.beginGrant({ kind: 'device' })
+  await store.decideGrant(id, { issuer: 'https://idp.example', subject: 'u-1', account, role: 'member' })
+  const day = 86_400_000
+  const redeemed = await store.pollGrant(code, { accessMs: day, idleMs: day, absoluteMs: day })
+  assert.ok('session' in redeemed)
+  return redeemed.session.keyId
+}
+
 onEachStore((engine) => {
   test('CON-10 while much is not folded, reports answer from the folded part and say how much it is, and are exact afterwards', async () => {
     const store = await engine.open({ atMs })
@@ -88,10 +98,12 @@ onEachStore((engine) => {
   test('SCA-5 a ranking covers the requested days, account and count, whatever is folded', async () => {
     const store = await engine.open({ atMs })
     const keys = new Map<string, bigint>()
+    const ofSessions: string[] = []
     const accounts = [await store.createAccount('a', 10n ** 12n), await store.createAccount('b', 10n ** 12n)]
     for (let at = 0; at < 12; at++) {
       const { id: accountId } = accounts[at % 2]!
-      const { id: keyId } = await store.createKey(accountId)
+      const keyId = at === 4 || at === 8 ? await signIn(store, accountId) : (await store.createKey(accountId)).id
+      if (at === 4 || at === 8) ofSessions.push(keyId)
       // Equal amounts are in the order of the ids.
       const amountNanos = BigInt(100 + (at % 5))
       await store.postDebits([{ ...createDebitRow(`req_${at}`, accountId), keyId, amountNanos }])
@@ -103,7 +115,7 @@ onEachStore((engine) => {
     await store.postDebits([{ ...createDebitRow('req_more', accounts[0]!.id), keyId: last!, amountNanos: 1_000n }])
     keys.set(last!, keys.get(last!)! + 1_000n)
     const all = [...keys].sort(([a, x], [b, y]) => (x === y ? (a < b ? -1 : 1) : x > y ? -1 : 1))
-    const ask = async (wanted: { top?: number; accountId?: string; nowMs?: number }) =>
+    const ask = async (wanted: Partial<Parameters<typeof store.rankSpent>[0]>) =>
       (await store.rankSpent({ by: 'key', days: 30, nowMs: atMs, top: 99, ...wanted })).map(({ id, nanos }) => [
         id,
         nanos,
@@ -117,6 +129,13 @@ onEachStore((engine) => {
         all.filter(([id]) => owned.has(id)),
       )
       assert.deepEqual(await ask({ accountId: 'none' }), [])
+      // Keys of sessions take no places of other keys.
+      const lasting = all.filter(([id]) => !ofSessions.includes(id))
+      assert.deepEqual(await ask({ isWithoutSessions: true, top: 3 }), lasting.slice(0, 3))
+      assert.deepEqual(
+        await ask({ isWithoutSessions: true, accountId: accounts[0]!.id }),
+        lasting.filter(([id]) => !owned.has(id)),
+      )
       assert.deepEqual(await ask({ nowMs: atMs + 31 * 86_400_000 }), [])
       if (isFolded) break
       while (await store.fold(500)) {}

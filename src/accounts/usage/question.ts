@@ -91,6 +91,8 @@ export type SpendRanking = {
   by: 'account' | 'key'
   /** Only keys of this account. */
   accountId?: string | undefined
+  /** Whether to leave out the keys of people's sessions. */
+  isWithoutSessions?: boolean | undefined
   days: number
   /** The current time in Unix milliseconds. */
   nowMs: number

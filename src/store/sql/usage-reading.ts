@@ -10,7 +10,7 @@ import {
 } from '../../accounts/usage/question.ts'
 import { wordsOf } from '../../accounts/usage/rollup.ts'
 import { refuseAway } from './archives.ts'
-import type { Dialect } from './dialect.ts'
+import { type Dialect, isOneOf, type Put } from './dialect.ts'
 import { createNames } from './names.ts'
 import { ask, askOne, inSnapshot, rowsOf, type StoreStep } from './step.ts'
 import {
@@ -24,7 +24,7 @@ import {
   wordsOfReading,
 } from './usage.ts'
 import { readUsageState } from './usage-keep.ts'
-import { type Words, wordKey } from './words.ts'
+import { slices, type Words, wordKey } from './words.ts'
 
 /**
  * Creates the queries of figures for reports. If few entries are not folded (summed) yet, the figures include them too.
@@ -86,7 +86,8 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, words:
    * Ranks spenders, beginning with the highest spend. Spenders with the same spend are sorted by id. The database sums
    * and sorts, so that it returns few rows even if there are many spenders.
    */
-  function* rankSpent({ by, accountId, days, nowMs, top }: SpendRanking): StoreStep<RankedSpend[]> {
+  function* rankSpent(ranking: SpendRanking): StoreStep<RankedSpend[]> {
+    const { by, accountId, isWithoutSessions = false, days, nowMs, top } = ranking
     const state = yield* readUsageState(dialect)
     const calendar = createCalendar(state)
     const { endMs } = calendar.periodOf(nowMs, 'day')
@@ -99,14 +100,27 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, words:
       const of = wordsOf(row)
       if (accountId === undefined || of.account === accountId) add(of[by], BigInt(row['cost'] as bigint | string))
     }
+    if (isWithoutSessions) for (const id of yield* findOfSessions([...spent.keys()])) spent.delete(id)
     const asked = [...spent.keys()].map((id) => [by, id] as const)
     const ids = yield* words.findIds(accountId === undefined ? asked : [...asked, ['account', accountId]])
     const unfolded = asked.flatMap(([kind, id]) => ids.get(wordKey(kind, id)) ?? [])
     const account = accountId === undefined ? undefined : (ids.get(wordKey('account', accountId)) ?? -1)
-    const rows = yield* rowsOf(selectMost(dialect, { by, account, ...range, unfolded, limit: top + unfolded.length }))
+    const most = { by, account, isWithoutSessions, ...range, unfolded, limit: top + unfolded.length }
+    const rows = yield* rowsOf(selectMost(dialect, most))
     const known = yield* words.readWords(rows.map(({ id }) => Number(id)))
     for (const { id, spent: nanos } of rows) add(known.get(Number(id))!, BigInt(nanos as bigint | string))
     return rank([...spent].map(([id, nanos]) => ({ id, nanos }))).slice(0, top)
+  }
+
+  /** Returns those of the given keys that are keys of people's sessions. */
+  function* findOfSessions(keys: readonly string[]): StoreStep<string[]> {
+    const found: string[] = []
+    for (const list of slices(keys)) {
+      const select = (put: Put) =>
+        `SELECT id FROM ${schema}.keys WHERE session IS NOT NULL AND ${isOneOf(put, 'id', list)}`
+      for (const { id } of yield* ask(dialect, select)) found.push(id as string)
+    }
+    return found
   }
 
   /** Reads the total cost of a key, without debits that were reversed, in nano-credits. */

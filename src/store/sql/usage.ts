@@ -303,6 +303,8 @@ type MostSpent = {
   by: 'account' | 'key'
   /** The number of the account whose keys are ranked. If undefined, all accounts or all keys are ranked. */
   account: number | undefined
+  /** Whether to leave out the keys of people's sessions. */
+  isWithoutSessions: boolean
   /** The time range, in quarter hours since 1970. `from` and `to` are each the first quarter hour of a day. */
   from: number
   to: number
@@ -319,14 +321,17 @@ type MostSpent = {
  * the highest spend. As in `groupsOf`, the columns to group by have the order of the table, so nothing is sorted.
  */
 export function selectMost({ schema, isShared }: Dialect, most: MostSpent): Statement {
-  const { by, account, from, to, unfolded, limit } = most
+  const { by, account, isWithoutSessions, from, to, unfolded, limit } = most
   const day = isShared ? 'u.day' : '+u.day'
   const where = [`${day} >= ${from} AND ${day} < ${to}`, `u.${by} <> 0`]
   if (account !== undefined) where.push(`u.account = ${account}`)
   const first = unfolded.length > 0 ? `${isIn(`u.${by}`, unfolded)} DESC, ` : ''
+  const ofSession = `SELECT 1 FROM ${schema}.usage_words w JOIN ${schema}.keys k ON k.id = w.word
+    WHERE w.id = u.key AND k.session IS NOT NULL`
   return {
     text: `SELECT u.${by} AS id, sum(u.cost) AS spent FROM ${schema}.sums_d u WHERE ${where.join(' AND ')}
-      GROUP BY ${by === 'key' ? 'u.account, u.key' : 'u.account'} ORDER BY ${first}2 DESC LIMIT ${limit}`,
+      GROUP BY ${by === 'key' ? 'u.account, u.key' : 'u.account'} ${isWithoutSessions ? `HAVING NOT EXISTS (${ofSession})` : ''}
+      ORDER BY ${first}2 DESC LIMIT ${limit}`,
     values: [],
   }
 }
