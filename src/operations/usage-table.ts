@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { BookError } from '../accounts/book-error.ts'
 import type { AccountRow } from '../accounts/book-rows.ts'
 import type { Books } from '../accounts/books.ts'
 import { createCalendar, quarterMs } from '../accounts/calendar.ts'
@@ -109,8 +110,7 @@ async function openTable({ books, nowMs }: Context, input: TableInput): Promise<
   const by = input.by.map((name) => (name.startsWith(labelColumn) ? 'labels' : (name as UsageGrouping)))
   // Stored figures have the person's identity, and all labels of a request as one value. So the figures are grouped by
   // these values, and groups that do not fit the filter are left out later.
-  const person = input.person === undefined ? undefined : await findPersonId(books, input.person)
-  if (person !== undefined) by.push('person')
+  if (input.person !== undefined) by.push('person')
   if (input.label !== undefined) by.push('labels')
   const question: UsageQuestion = {
     bounds: boundsMs.map((ms) => ms / quarterMs),
@@ -119,7 +119,27 @@ async function openTable({ books, nowMs }: Context, input: TableInput): Promise<
     ...{ by: [...new Set(by)], sums, times: [], sort: 'cost', top: Number.POSITIVE_INFINITY },
     only: await readOnly(books, calendar, input),
   }
+  const person = input.person === undefined ? undefined : await findUser(books, question, input.person)
   return eachRow(books, question, input.by, { person, label: input.label })
+}
+
+/**
+ * Finds the id of a person. If several people have the name, the only one of them who used anything is meant. A table
+ * shows such a person without id.
+ * @throws ProblemError
+ */
+async function findUser(books: Books, question: UsageQuestion, asked: string): Promise<string> {
+  try {
+    return await findPersonId(books, asked)
+  } catch (error) {
+    if (!(error instanceof Error && error.cause instanceof BookError && error.cause.code === 'person_ambiguous'))
+      throw error
+    const { groups } = await books.readUsage({ ...question, by: ['person'] })
+    const people = await books.namePersons(groups.map(({ of }) => of[0]!))
+    const [id, ...others] = new Set([...people.values()].flatMap((one) => (one.name === asked ? one.id : [])))
+    if (id === undefined || others.length > 0) throw error
+    return id
+  }
 }
 
 /** Limits a table to the usage of one person (an id) and to the usage with one label. */

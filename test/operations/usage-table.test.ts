@@ -144,6 +144,20 @@ onEachStore((engine) => {
     assert.equal(usageTable.input.safeParse({ account: ' , ' }).success, false)
   })
 
+  test('a table of a person whose name others have too is that of the only one of them who used anything', async () => {
+    const store = await engine.open({ atMs })
+    const { id: account } = await store.createAccount('acme', 1_000_000_000n)
+    const [ann, namesake] = [await store.createPerson({ name: 'Ann' }), await store.createPerson({ name: 'Ann' })]
+    const use = (request: string, person: string) =>
+      store.postDebits([{ ...createDebitRow(request, account), amountNanos: 1n, details: { person } }])
+    await use('req_1', ann.id)
+    const table = async () => (await readTable(store, { by: 'person', person: 'Ann' })).map(({ person }) => person)
+    assert.deepEqual(await table(), ['Ann', 'total'])
+    await use('req_2', namesake.id)
+    await assert.rejects(table(), { message: /^Several people are called "Ann"/ })
+    await assert.rejects(readTable(store, { person: 'Eva' }), { message: /^There is no person "Eva"/ })
+  })
+
   test('issue 46: a table has every row, for more accounts than one read and more entries than reports leave unfolded', async () => {
     // The question is written once for both engines, so they share the columns.
     const shared = takeTurn(combinations, engine.name === 'SQLite' ? 0 : 1, 2)
