@@ -59,7 +59,11 @@ type LastSend = { atMs: number; result: SendResult }
 type Receiver = Webhook & {
   name: string
   lane: Lane
-  pending: Set<string>
+  /**
+   * The messages that failed, each with the time by which this process has tried it again. With a shared store, another
+   * process may have taken a message that was not tried again by then.
+   */
+  pending: Map<string, number>
   last: LastSend | undefined
   told: number
   failed: number
@@ -104,7 +108,7 @@ class Teller implements Webhooks {
       ...one,
       name: sha256Hex(one.url.reveal()).slice(0, 12),
       lane: new Lane(parts.gateway.clockMs),
-      pending: new Set<string>(),
+      pending: new Map<string, number>(),
       last: undefined,
       ...{ told: 0, failed: 0, lastFailure: undefined },
     }))
@@ -120,6 +124,10 @@ class Teller implements Webhooks {
   }
 
   list(): WebhookState[] {
+    const nowMs = this.#parts.gateway.nowMs()
+    if (this.#parts.isShared)
+      for (const { pending } of this.#receivers)
+        for (const [id, untilMs] of pending) if (nowMs > untilMs) pending.delete(id)
     return this.#receivers.map(({ shown, events, belowNanos, last, pending, told, failed, lastFailure }) => ({
       url: shown,
       events: [...events],
@@ -291,7 +299,7 @@ class Teller implements Webhooks {
     }
     const isOver = telling.isOver(one.name)
     if (isOver) one.pending.delete(message.id)
-    else one.pending.add(message.id)
+    else one.pending.set(message.id, nowMs() + waitMs + leaseMs)
     if (result === 'ok' || result === undefined || (result === 'behind' && !isOver)) return
     this.#parts.log.event('error', isOver ? 'webhook_given_up' : 'webhook_failed', {
       ...{ webhook: one.shown, warning: message.event, id: message.id, result, tries: count + 1 },

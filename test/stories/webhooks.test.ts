@@ -188,6 +188,39 @@ test('X15 a store that cannot be asked for warnings is reported once, until it c
   await webhooks.close()
 })
 
+test('X15 X9 a message that failed waits no longer if another server of the store has taken it', async () => {
+  const receiver = await startReceiver(503)
+  const { gateway } = (await start([{ url: receiver.url, secret: plain }])).server
+  let nowMs = gateway.nowMs()
+  const data = { key: 'key_x', budget_nanos: '5', per: null, spent_nanos: '4' }
+  const due = [{ id: 'key_budget_80:key_x:0:5', event: 'key_budget_80', data, atMs: nowMs, tries: undefined }]
+  const webhooks = openWebhooks({
+    config: gateway.snapshots.current.config,
+    gateway: {
+      ...{ snapshots: gateway.snapshots, ledger: gateway.ledger },
+      ...{ clockMs: gateway.clockMs, nowMs: () => nowMs },
+    },
+    isShared: true,
+    clock: { news: undefined, text: undefined },
+    books: async () =>
+      ({
+        watch: async () => {},
+        takeWarnings: async () => due.splice(0),
+        settleWarning: async () => {},
+        findKeys: async () => [],
+      }) as unknown as Books,
+    log: { access() {}, pass() {}, event() {}, flush: async () => {} },
+  })
+  const pending = () => webhooks.list().map((one) => [one.last?.result, one.pending])
+  await webhooks.look()
+  assert.deepEqual(pending(), [['failed', 1]])
+  nowMs += 120_000
+  assert.deepEqual(pending(), [['failed', 1]])
+  nowMs += 10_000
+  assert.deepEqual(pending(), [['failed', 0]])
+  await webhooks.close()
+})
+
 test('X15 an event that could not be delivered for a day is dropped', async () => {
   const receiver = await startReceiver(...Array.from({ length: 9 }, () => 503))
   const gateway = await start([{ url: receiver.url, secret: plain, below: '99' }], { credit: '99' })
