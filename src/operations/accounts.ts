@@ -92,7 +92,8 @@ function wishesOf(
 ): WholeAccountWishes {
   if (typeof plan === 'string' && !running.declaredPlans().includes(plan))
     throw wrongField('plan', `There is no plan "${plan}": declare it in the configuration, under plans.`)
-  if (lapse && !grant) throw wrongField('lapse', 'It says what becomes of a grant: name that too')
+  if (lapse !== undefined && (grant === undefined || (lapse && grant === null)))
+    throw wrongField('lapse', 'It says what becomes of a grant: name that too')
   const given = grant && { nanos: grant.nanos, lapses: lapse ?? grant.lapses ?? false }
   return { budget, requestsPerMinute: rpm, warnNanos: warn, grant: given, plan, externalId, metadata }
 }

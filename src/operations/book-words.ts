@@ -248,7 +248,9 @@ export function problemOf(error: unknown): unknown {
   if (!(error instanceof BookError)) return error
   const { problem, field } = words[error.code]
   const detail = sayWhere(error)
-  return new ProblemError(problem, detail, { cause: error, mistakes: field ? [{ pointer: `/${field}`, detail }] : [] })
+  // An error with a line is about a line of an imported list.
+  const name = error.line === undefined ? field : 'csv'
+  return new ProblemError(problem, detail, { cause: error, mistakes: name ? [{ pointer: `/${name}`, detail }] : [] })
 }
 
 /** Returns the message and the cure of an error, for a person at the command line. */

@@ -3,10 +3,12 @@ import { BookError } from '../accounts/book-error.ts'
 import { keysNamedMax } from '../accounts/book-rows.ts'
 import type { Books } from '../accounts/books.ts'
 import { mayUse } from '../accounts/key-bounds.ts'
+import { mayHoldKey } from '../accounts/keys.ts'
 import type { PersonRow } from '../accounts/persons.ts'
 import type { Principal } from '../accounts/principals.ts'
+import { isShownWhole } from '../accounts/shown-text.ts'
 import { ownKeysMax } from '../accounts/sign-in/own-keys.ts'
-import { type ListedSession, ownNameMax } from '../accounts/sign-in/rows.ts'
+import { type ListedSession, ownKeyMark, ownNameMax } from '../accounts/sign-in/rows.ts'
 import type { UsageGrouping } from '../accounts/usage/question.ts'
 import { clientWireNames } from '../catalog/wire-names.ts'
 import { readPlace } from './cursor.ts'
@@ -324,6 +326,10 @@ export const ownOperations = [
       name: field
         .text('must be a text')
         .max(ownNameMax)
+        .refine((name) => isShownWhole(ownKeyMark + name), {
+          error: `must have 1 to ${ownNameMax} characters, all of which can be seen, and no blank at the end`,
+        })
+        .refine((name) => !mayHoldKey(name), { error: 'is not secret: it must not hold a key' })
         .describe('a name for the key, such as the agent and its machine'),
     }),
     output: z.object({

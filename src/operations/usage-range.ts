@@ -83,6 +83,7 @@ export function readRange(
     throw wrongField('last', '`last` and `from` both say where it begins: leave one of them out')
   const toMs = to === undefined ? nowMs : field.momentOf(to, calendar)
   const fromMs = from ? field.momentOf(from, calendar) : last ? before(toMs, last, calendar) : usual(toMs)
+  if (last && fromMs >= toMs) throw wrongField('last', 'must be longer than 0')
   refuseBackwards(fromMs, toMs)
   return bounded({ fromMs, toMs })
 }

@@ -58,5 +58,10 @@ test('Y21 a list of people that a rule of the books refuses is refused over HTTP
   ] as const) {
     const { body } = await ask('POST', '/persons/import', { body: { csv } })
     assert.match(body['detail']!, detail)
+    const errors = body['errors'] as unknown as { pointer: string }[]
+    assert.deepEqual(
+      errors.map(({ pointer }) => pointer),
+      ['/csv'],
+    )
   }
 })

@@ -603,3 +603,18 @@ test('issue 13: each operation declares a silent store, too many requests, and a
   for (const one of allOperations) assert.equal(await ask(one, createToken().token), 'internal', one.id)
   assert.equal(bugs.length, allOperations.length)
 })
+
+test('a wrong name of a key that a person makes is reported by the field `name`', async () => {
+  const api = await startApi()
+  const identity = await signedInOf(api)
+  for (const [name, detail] of [
+    ['', /^must have 1 to 95 characters/],
+    ['qwen ', /no blank at the end$/],
+    [api.keyA, /^is not secret/],
+  ] as const) {
+    const { status, body } = await api.ask('POST', '/me/keys', { ...identity, body: { name } })
+    const [mistake] = body['errors'] as unknown as { pointer: string; detail: string }[]
+    assert.deepEqual([status, mistake!.pointer], [400, '/name'], name)
+    assert.match(mistake!.detail, detail)
+  }
+})

@@ -147,6 +147,8 @@ test('issue 50: a wrong shape is refused with the field and the cure, and change
     [{ warn: ['5', 'x'] }, '/warn/1', /./],
     [{ warn: [] }, '/warn', /1 to 10 amounts/],
     [{ grant: { credits: '5' } }, '/grant/lapse', /is missing/],
+    [{ lapse: false }, '/lapse', /name that too/],
+    [{ grant: null, lapse: true }, '/lapse', /name that too/],
   ]
   for (const [body, pointer, detail] of wrong) {
     const told = await ask('PATCH', '/accounts/b', { body, headers: { 'if-match': '*' } })

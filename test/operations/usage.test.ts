@@ -140,6 +140,7 @@ test('issue 13: a usage query that cannot be answered is refused with the name o
     ['from=2026-11-20&to=2026-11-18', 'from'],
     ['from=2026-13-20', 'from'],
     ['from=2026-11-20&last=7d', 'last'],
+    ['last=0s', 'last'],
     ['top=0', 'top'],
     ['account=nobody', 'account'],
     ['key=nothing', 'key'],
