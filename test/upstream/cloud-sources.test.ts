@@ -176,10 +176,10 @@ const sources: Source[] = [
   },
   {
     name: 'instance metadata, version 2',
-    set: ({ cloud, folder }) => ({
-      account: aws,
-      env: { AWS_EC2_METADATA_SERVICE_ENDPOINT: `${cloud.url}/`, HOME: folder },
-    }),
+    set: ({ cloud, folder, file }) => {
+      file('.aws/config', '[default]\nregion = eu-central-1\naws_account_id = 123456789012\n')
+      return { account: aws, env: { AWS_EC2_METADATA_SERVICE_ENDPOINT: `${cloud.url}/`, HOME: folder } }
+    },
     ...{ source: 'instance metadata', identity: 'the-role' },
   },
   {

@@ -243,10 +243,12 @@ async function takeProfile(name: string, region: string, around: SourceAround): 
 async function takeDefault(region: string, around: SourceAround): Promise<CloudToken | undefined> {
   const profiles = await readProfiles(around).catch(() => undefined)
   const keys = [...(profiles?.get('default')?.keys() ?? [])]
-  const isSource = keys.some((key) => /^(?:aws_|role_arn|credential_process)/.test(key) || interactive.test(key))
+  const isSource = keys.some((key) => giving.test(key) || interactive.test(key))
   return isSource ? resolveProfile('default', { profiles: profiles!, region, around, seen: [] }) : undefined
 }
 
+/** Keys by which a profile gives credentials. */
+const giving = /^(?:aws_access_key_id|aws_secret_access_key|role_arn|credential_process)$/
 /** Keys of profiles for people who sign in with a browser (`aws sso login`, `aws login`). */
 const interactive = /^(?:sso_|login_session$)/
 
