@@ -66,6 +66,12 @@ export const refusals = {
     partly(byText('busy', [429], /^Request too large for \S+ (?:in organization \S+ )?on tokens per min \(TPM\): /)),
     // Lamb-Project/lamb#54 (2025-10-13): streams; continuedev/continue#12031 (2026-04-03): summaries of reasoning
     partly(byText('denied', [400], /^Your organization must be verified to /)),
+    // 403: https://developers.openai.com/api/docs/guides/safety-checks/misalignment-monitoring
+    ...byCode('request', 'misalignment_policy_violation'),
+    // 424: theimaginaryfoundation/what-iff#116 (2026-09-14): the MCP server that the client names
+    ...byCode('request', 'external_connector_error'),
+    // openai/codex#47967: 429 for the tier `flex`, while other requests are served
+    ...byCode('busy', 'flex_unavailable').map(partly),
   ],
   gemini: [
     // can1357/oh-my-pi#449 (2026-03-16): the code is the `reason` of a detail; continuedev/continue#11336;
@@ -97,6 +103,7 @@ export const refusals = {
   // https://openrouter.ai/docs/api/reference/errors-and-debugging, https://openrouter.ai/docs/use-cases/limits
   openrouter: [
     byText('request', [403], / requires moderation\b.* Your input was flagged for /),
+    byText('request', [403], /^Request blocked: prompt injection patterns detected\b/),
     ...byCode('busy', 'openrouter_in_flight_budget'), // 402, while other requests of the account are under way
     // continuedev/continue#11154 (2026-03-07); tailcallhq/forgecode#571 (2025-03-21); anomalyco/opencode#12219
     // (2026-05-04)

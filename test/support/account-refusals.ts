@@ -156,6 +156,16 @@ export const samples: readonly Sample[] = [
       isPartial: true,
     }),
   ),
+  openai('request', 403, 'misalignment_policy_violation', 'invalid_request_error'),
+  {
+    ...openai('request', 424, 'http_error', 'external_connector_error'),
+    error: {
+      message: "Error retrieving tool list from MCP server: 'crm'. Http status code: 401 (Unauthorized)",
+      type: 'external_connector_error',
+      param: 'tools',
+    },
+  },
+  { ...openai('busy', 429, 'flex_unavailable', 'server_error'), isPartial: true },
   openai('key', 401, 'invalid_api_key', 'invalid_request_error', 'Incorrect API key provided: sk-***.'),
   openai('denied', 403, 'unsupported_country_region_territory', 'request_forbidden'),
   { ...openai('denied', 403, 'unsupported_country_region_territory', 'request_forbidden'), isBare: true },
@@ -264,6 +274,13 @@ export const samples: readonly Sample[] = [
     403,
     'anthropic/claude-3.5-sonnet requires moderation on Amazon Bedrock. Your input was flagged for "illicit/violent".',
   ),
+  openrouter('request', 403, 'Request blocked: prompt injection patterns detected', {
+    error: {
+      message: 'Request blocked: prompt injection patterns detected',
+      code: 403,
+      metadata: { patterns: ['ignore all previous instructions'] },
+    },
+  }),
   openrouter(
     'denied',
     404,
