@@ -129,6 +129,8 @@ const faulty: [string, unknown, number][] = [
   ['authentication_error', { type: 'authentication_error', message: 'bad key' }, 503],
   ['invalid_request_error', { type: 'invalid_request_error', message: said }, 400],
   ['content_filter', { code: 'content_filter', message: said }, 400],
+  ['bio_policy', { code: 'bio_policy', message: said }, 400],
+  ['invalid_image', { code: 'invalid_image', message: said }, 400],
   ['data_inspection_failed', { type: 'data_inspection_failed', message: said }, 400],
   ['DataInspectionFailed', { code: 'DataInspectionFailed', message: said }, 400],
   ['Content-Filter', { type: 'Content-Filter', message: said }, 400],

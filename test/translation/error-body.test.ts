@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import test from 'node:test'
-import { decodeRefusal } from '../../src/wires/answers/faults.ts'
+import { decodeRefusal, faultOfError } from '../../src/wires/answers/faults.ts'
 
 const checks = [
   { type: 'greater_than', loc: ['body', 'messages', 0, 'role'], msg: 'Input should be one of user, tool' },
@@ -68,3 +69,15 @@ for (const [what, body, text] of texts)
     assert.equal(decodeRefusal(400, body).text, text)
     if (!body.includes('data:')) assert.equal(decodeRefusal(404, body).text, '')
   })
+
+test('U2 F-U26 the codes of a failed response that blame the request mean 400, as the vendor lists them', () => {
+  const types = readFileSync('node_modules/openai/resources/responses/responses.d.ts', 'utf8')
+  const list = /interface ResponseError \{[^}]*?code: ([^;]+);/.exec(types)![1]!
+  const codes = list.split('|').map((one) => one.trim().slice(1, -1))
+  // The other codes are about the server or the operator's account.
+  const others = ['server_error', 'rate_limit_exceeded', 'data_residency_mismatch', 'vector_store_timeout']
+  assert.deepEqual(
+    codes.filter((code) => faultOfError({ code, message: 'No' }).status !== 400),
+    others,
+  )
+})
