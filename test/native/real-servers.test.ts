@@ -170,7 +170,7 @@ test('P9 timings beside a responses model’s last event, or in an event of a me
 
 /**
  * Members of answers in which servers and gateways reveal the model's provider, routes or costs. They are of Vercel,
- * LiteLLM with Vertex AI, Azure, Groq, OpenRouter, NanoGPT, the AI/ML API and OpenCode Zen.
+ * LiteLLM with Vertex AI, Azure, SGLang, Groq, OpenRouter, NanoGPT, the AI/ML API and OpenCode Zen.
  */
 const gateways = {
   provider_metadata: { gateway: { routing: { finalProvider: 'novita' }, cost: '0.0042', generationId: 'gen_01K' } },
@@ -183,13 +183,15 @@ const gateways = {
   content_filters: [{ blocked: false, source_type: 'prompt', content_filter_results: { hate: { filtered: false } } }],
   content_filter_raw: [],
   content_filter_offsets: { check_offset: 44 },
+  content_filter_result: { error: { code: 'content_filter_error', message: 'The contents are not filtered' } },
+  sglext: { cached_tokens_details: { device: 0, host: 0 } },
   usage_breakdown: { models: [{ model: 'openai/gpt-oss-120b' }] },
   openrouter_metadata: { endpoints: { available: [{ provider: 'novita', selected: true }] } },
   x_nanogpt_pricing: { amount: 0.0042, currency: 'USD' },
   meta: { usage: { credits_used: 84, usd_spent: 0.0042 } },
   cost: '0.0042',
 }
-const told = /novita|0\.0042|gen_01K|vertex|metadata|filter|gpt-oss|nanogpt|credits|cost|opencode/i
+const told = /novita|0\.0042|gen_01K|vertex|metadata|filter|gpt-oss|nanogpt|credits|cost|opencode|sglext/i
 
 test('P9 X14 providers and costs that a gateway tells of are dropped, also inside a message', () => {
   const answer = (wire: 'messages' | 'chat' | 'responses', more: Json) => {
@@ -217,6 +219,20 @@ test('P9 X14 providers and costs that a gateway tells of are dropped, also insid
   const own = `"object":"response","content_filters":[{"blocked":false}]`
   const responses = frames.responses.map((frame) => frame.replace('"object":"response"', own))
   assert.doesNotMatch(stream('responses', responses.join('')), told)
+})
+
+test('P3 P9 the id of a response from LiteLLM, which has its provider in base64, is replaced throughout', () => {
+  const told = 'litellm:custom_llm_provider:azure;model_id:prod-eu;response_id:resp_1'
+  const id = `resp_${Buffer.from(told).toString('base64')}`
+  const body = { ...answers.responses, id }
+  const read = wires.responses.native.readAnswer(Buffer.from(JSON.stringify(body)), head('responses'))
+  assert.ok(read.state === 'finished')
+  const shown = `${read.encode(usageOf(read.report, true))}`
+  const streamed = frames.responses.map((frame) => frame.replace(/"id":"resp_[^"]*"/, `"id":"${id}"`)).join('')
+  assert.ok(streamed.includes(id))
+  const ids = `${shown}${stream('responses', streamed)}`.match(/resp_[A-Za-z0-9+/=]+/g)
+  assert.match(ids![0]!, /^resp_[A-Za-z0-9]{24}$/)
+  assert.equal(new Set(ids).size, 1)
 })
 
 const blocksOf = (text: string) =>

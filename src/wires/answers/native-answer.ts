@@ -58,10 +58,10 @@ export function headValues(
 
 /**
  * Whether an id has only the wire's prefix. Clouds add a word after the prefix, such as `msg_bdrk_` and `msg_vrtx_`,
- * which reveals the host (ruling P9).
+ * which reveals the host (ruling P9). LiteLLM writes the provider and its own model id in base64, after `litellm:`.
  */
 function isPlainId(id: string, prefix: string): boolean {
-  return id.startsWith(prefix) && !/^[a-z]+_/.test(id.slice(prefix.length))
+  return id.startsWith(prefix) && !/^(?:[a-z]+_|bGl0ZWxsb)/.test(id.slice(prefix.length))
 }
 
 /**
@@ -145,15 +145,17 @@ export const tellingNames: readonly string[] = [
   'perf_metrics', // Fireworks
   'kv_transfer_params', // vLLM
   'nvext', // NVIDIA's servers
-  'weight_version', // SGLang
+  'weight_version', // SGLang, with the next one
+  'sglext',
   'stats', // LM Studio, with the next two
   'model_info',
   'runtime',
   'amazon-bedrock-invocationMetrics', // Bedrock, with the next two
   'amazon-bedrock-guardrailAction',
   'amazon-bedrock-trace',
-  'prompt_filter_results', // Azure; the next three too, which are in each choice
+  'prompt_filter_results', // Azure; the next four too, which are in each choice
   'content_filter_results',
+  'content_filter_result', // sent if the filter itself has failed
   'content_filter_raw',
   'content_filter_offsets',
   'content_filters', // Azure, on the responses wire
