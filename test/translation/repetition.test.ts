@@ -137,6 +137,19 @@ const items: [title: string, script: Json[], blocks: string[]][] = [
     [open('{"q":1}'), argumentsDone(0, ''), itemDone(0, functionCall(0, 'f', ''))],
     ['f {"q":1}'],
   ],
+  ...['{}', ' {} ', ' '].flatMap((empty): typeof items => [
+    [
+      `whole arguments alone, with ${JSON.stringify(empty)} at the end`,
+      [open('{"q":1}'), argumentsDone(0, empty), itemDone(0, functionCall(0, 'f', empty))],
+      ['f {"q":1}'],
+    ],
+    [
+      `arguments in deltas, with ${JSON.stringify(empty)} at the end`,
+      [open(''), argumentsDelta(0, '{"q":1}'), argumentsDone(0, empty), itemDone(0, functionCall(0, 'f', empty))],
+      ['f {"q":1}'],
+    ],
+  ]),
+  ['no arguments but an empty object', [open(''), itemDone(0, functionCall(0, 'f', '{}'))], ['f {}']],
   ['whole arguments and nothing else', [open('{"q":1}')], ['f {"q":1}']],
   [
     'the beginning of the arguments, continued',

@@ -4,6 +4,7 @@ import type { Profile } from '../../catalog/profile.ts'
 import type { Narrator } from '../../inference/narrator.ts'
 import {
   argumentsText,
+  isEmptyArguments,
   mediaOf,
   newPart,
   objectsOf,
@@ -84,6 +85,8 @@ export class ItemTeller {
     const parts = incoming.toldOf(kind)
     const told = parts.of(part) ?? ''
     if (!whole || whole === told) return
+    // Some servers end a call with `{}`, although its start or its deltas had arguments (ruling Y5).
+    if (kind === 'tool_call' && isEmptyArguments(whole) && !isEmptyArguments(told || incoming.initial)) return
     // Some servers give each piece of a text a new index (ruling U7). Others repeat the whole item in an event. So
     // nothing is missing if this text equals all pieces so far, although they have other indexes.
     if (told === '' && whole.length === parts.length && whole === parts.joined()) return
@@ -161,7 +164,7 @@ export class ItemTeller {
       this.#narrator.miss('call', unreadable())
       return
     }
-    if (!argumentsText(item['arguments'])) this.#writeWithheld(incoming)
+    if (isEmptyArguments(argumentsText(item['arguments']))) this.#writeWithheld(incoming)
     const told = incoming.toldOf('tool_call').of('')
     this.writeRest(incoming, 'tool_call', '', told ? item['arguments'] : argumentsText(item['arguments']))
   }
