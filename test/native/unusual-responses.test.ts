@@ -123,6 +123,11 @@ const streams: [what: string, list: Json[], said: string[] | undefined][] = [
     ],
     ['f ls -a'],
   ],
+  [
+    'arguments that are empty in the last event, and no end of the item',
+    [start(), ...deltas(), terminal('completed', [call({ arguments: '' })])],
+    [`f ${args}`],
+  ],
   ['arguments as an object', whole([start(), ...deltas()], call({ arguments: { a: 'é' } })), [`f ${args}`]],
   ['a name that only the start has', whole([start(), ...deltas()], without('name', call())), [`f ${args}`]],
   ['a name that only the end has', whole([start({ name: '' }), ...deltas()], call()), [`f ${args}`]],

@@ -51,11 +51,11 @@ export class MissingMembers {
   }
 
   /** Writes the missing end events of items, before the last event. @param patch the last event */
-  ends(patch: JsonPatch, output: unknown): string {
-    let events = ''
+  ends(patch: JsonPatch, output: unknown): string[] {
+    const events: string[] = []
     for (const output_index of this.#open) {
       const item = Array.isArray(output) ? asObject(output[output_index]) : undefined
-      if (item) events += this.#write('response.output_item.done', patch.value, { output_index, item })
+      if (item) events.push(this.#write('response.output_item.done', patch.value, { output_index, item }))
     }
     this.#open.clear()
     return events

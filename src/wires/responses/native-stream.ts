@@ -355,7 +355,9 @@ export class ResponsesNativeStream extends NativeStream {
     if (callsSeen) this.report = { ...this.report, callsSeen }
     this.#terminal = { frame, patch, response }
     this.complete()
-    return this.state === 'finished' ? this.#missing.ends(patch, response['output']) : ''
+    if (this.state !== 'finished') return ''
+    const ends = this.#missing.ends(patch, response['output'])
+    return ends.map((end) => this.#withCall('response.output_item.done', end)).join('')
   }
 
   #takeFailure(frame: RawFrame): void {
