@@ -322,3 +322,19 @@ test('Y5 arguments that begin with very many blanks are read in linear time', ()
   // A search that is quadratic takes a minute.
   assert.ok(performance.now() - beganMs < 8_000)
 })
+
+test('F-U36 a type may be the name of a member that every object has', () => {
+  for (const type of ['constructor', 'toString', '__proto__']) {
+    const item = { id: 'x_0', type, content: [{ type, text: 'Hi' }] }
+    const list = [added(0, item), { type, item_id: 'x_0', output_index: 0 }, itemDone(0, item)]
+    const last = terminal('completed', [item, { ...message(1, 'Hi'), content: [{ type, text: 'Hi' }] }])
+    const shown = framesOf(playNatively('responses', events(created, ...list, last))).map(({ data }) =>
+      JSON.parse(data),
+    )
+    assert.deepEqual([shown.at(-1).type, shown.at(-1).response.output[0]], ['response.completed', item])
+    const head = { requestId: 'req_1', createdSeconds: 1, inputTokensEstimate: 11, model: modelOf('responses') }
+    const relay = wires.responses.native.openStream(head)
+    relay.pushWhole(Buffer.from(JSON.stringify(last['response'])))
+    assert.equal(relay.state, 'finished')
+  }
+})

@@ -4,11 +4,11 @@ import type { JsonPatch } from '../answers/json-patch.ts'
 import { parseAnswer, repeatsStart } from '../answers/read-answer.ts'
 
 /** For each type of start event, a pattern that matches if the item or part can already contain content. */
-const filled: Record<string, RegExp> = {
-  'response.output_item.added': /"(?:arguments|input)"\s*:\s*(?:"[^"]|\{)|"(?:content|summary)"\s*:\s*\[\s*[^\s\]]/,
-  'response.content_part.added': /"text"\s*:\s*"[^"]/,
-  'response.reasoning_summary_part.added': /"text"\s*:\s*"[^"]/,
-}
+const filled = new Map<string, RegExp>([
+  ['response.output_item.added', /"(?:arguments|input)"\s*:\s*(?:"[^"]|\{)|"(?:content|summary)"\s*:\s*\[\s*[^\s\]]/],
+  ['response.content_part.added', /"text"\s*:\s*"[^"]/],
+  ['response.reasoning_summary_part.added', /"text"\s*:\s*"[^"]/],
+])
 
 /** For each type of item or part: the members that deltas fill, with their initial values. */
 const firstValues: Record<string, Readonly<Record<string, string>>> = {
@@ -23,7 +23,7 @@ const firstValues: Record<string, Readonly<Record<string, string>>> = {
 
 /** Whether an event begins an item or a part and contains content that its deltas will send again (ruling Y3). */
 export function isFilledStart(name: string, frame: string): boolean {
-  return filled[name]?.test(frame) === true
+  return filled.get(name)?.test(frame) === true
 }
 
 /**

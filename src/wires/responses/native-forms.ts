@@ -10,18 +10,18 @@ import { isEnded, isUnread } from './native-json.ts'
  * `text`: the events that bring the text. `member`: the member of these events that holds the text.
  * `part`: the events that begin and end the part. `number`: the member of these events that holds the part's index.
  */
-const partEvents: Record<string, readonly [text: string, member: string, part: string, number: string]> = {
-  output_text: ['output_text', 'text', 'content_part', 'content_index'],
-  refusal: ['refusal', 'refusal', 'content_part', 'content_index'],
-  summary_text: ['reasoning_summary_text', 'text', 'reasoning_summary_part', 'summary_index'],
-  reasoning_text: ['reasoning_text', 'text', 'content_part', 'content_index'],
-}
+const partEvents = new Map<unknown, readonly [text: string, member: string, part: string, number: string]>([
+  ['output_text', ['output_text', 'text', 'content_part', 'content_index']],
+  ['refusal', ['refusal', 'refusal', 'content_part', 'content_index']],
+  ['summary_text', ['reasoning_summary_text', 'text', 'reasoning_summary_part', 'summary_index']],
+  ['reasoning_text', ['reasoning_text', 'text', 'content_part', 'content_index']],
+])
 
 /** For each type of call: the name of its events, and the member with the call's input. */
-const callEvents: Record<string, readonly [name: string, member: string]> = {
-  function_call: ['function_call_arguments', 'arguments'],
-  custom_tool_call: ['custom_tool_call_input', 'input'],
-}
+const callEvents = new Map<unknown, readonly [name: string, member: string]>([
+  ['function_call', ['function_call_arguments', 'arguments']],
+  ['custom_tool_call', ['custom_tool_call_input', 'input']],
+])
 
 /**
  * Converts a whole response to a stream, and a stream to a whole response. The last event of a stream contains the
@@ -42,7 +42,7 @@ export const responseForms: AnswerForms = {
     for (const [output_index, item] of objectsOf(output).entries()) {
       const place = { item_id: item['id'], output_index }
       tell('output_item.added', { output_index, item: { ...item, status: 'in_progress' } })
-      const [call, input = ''] = callEvents[`${item['type']}`] ?? []
+      const [call, input = ''] = callEvents.get(item['type']) ?? []
       const words = argumentsText(item[input])
       if (call && words) {
         tell(`${call}.delta`, { ...place, delta: words })
@@ -50,7 +50,7 @@ export const responseForms: AnswerForms = {
       }
       for (const list of ['summary', 'content'])
         for (const [at, part] of objectsOf(item[list]).entries()) {
-          const [text, member = '', kind, number = ''] = partEvents[`${part['type']}`] ?? []
+          const [text, member = '', kind, number = ''] = partEvents.get(part['type']) ?? []
           if (!text) continue
           const own = { ...place, [number]: at, ...(kind === 'content_part' && { logprobs: [] }) }
           tell(`${kind}.added`, { ...own, part: { ...part, [member]: '' } })

@@ -15,7 +15,10 @@ type SaidCall = {
 }
 
 /** The member that contains a call's input, for each type of call that the client runs. */
-const inputMembers: Readonly<Record<string, string>> = { function_call: 'arguments', custom_tool_call: 'input' }
+const inputMembers: ReadonlyMap<unknown, string> = new Map([
+  ['function_call', 'arguments'],
+  ['custom_tool_call', 'input'],
+])
 
 /** Events with a piece of a call's input. */
 export const inputDelta = /^response\.(?:function_call_arguments|custom_tool_call_input)\.delta$/
@@ -44,7 +47,7 @@ export class SaidCalls {
   /** Handles the start of an item. @returns a new `call_id` for a call without one, otherwise no members */
   begin(event: JsonObject): Map<string, string> {
     const item = asObject(event['item']) ?? {}
-    if (!(`${item['type']}` in inputMembers) || this.#calls.size > 2 * callsMax) return new Map()
+    if (!inputMembers.has(item['type']) || this.#calls.size > 2 * callsMax) return new Map()
     const place = `${event['output_index'] ?? item['id'] ?? this.#calls.size}`
     const keys = keysOf(event['output_index'], item['id'])
     const early = this.#find(keys)
@@ -111,7 +114,7 @@ export class SaidCalls {
 
   /** Returns the members that a call's item lacks. @param call the call as earlier events have described it, if any */
   #item(item: JsonObject, place: string, call?: SaidCall): Map<string, string> | undefined {
-    const member = inputMembers[`${item['type']}`]
+    const member = inputMembers.get(item['type'])
     const values = new Map<string, string>()
     if (member === undefined) return values
     const name = stringOf(item['name']) ?? call?.name
