@@ -314,6 +314,22 @@ test('Y1 pieces of a chat call without an index belong to the last call', () => 
   )
 })
 
+test('Y1 BUG-7 the name of a chat call that comes in pieces, or again with each piece, is whole in one answer', () => {
+  for (const names of [
+    ['get_', 'weather', undefined],
+    ['get_', 'get_weather', 'get_weather'],
+    ['get_weather', 'get_weather', 'get_weather'],
+    ['get_weather', '', null],
+  ] as string[][]) {
+    const calls = names.map((name, at) => call([0, at === 0 ? 'c' : undefined, name, ['', '{"a":', '1}'][at]]))
+    const answer = folded('chat', calls.join('') + reason('tool_calls') + done)
+    assert.deepEqual(answer?.['choices'][0].message.tool_calls[0].function, {
+      name: 'get_weather',
+      arguments: '{"a":1}',
+    })
+  }
+})
+
 test('Y1 the choices of a folded chat answer are in the order of their numbers', () => {
   const script =
     delta({ content: 'Two' }, { index: 1 }) +

@@ -99,6 +99,8 @@ function merge(told: unknown, more: unknown, name = ''): unknown {
     if (typeof told === 'string') return new JoinedArguments().add(told).add(more)
     if (told instanceof JoinedArguments) return told.add(more)
   }
+  // The name of a call comes in pieces, or again with each piece of the call.
+  if (name === 'name' && typeof told === 'string') return `${more}`.startsWith(told) ? more : `${told}${more}`
   if (typeof told === 'string') return pieced.has(name) ? `${told}${more}` : more === '' ? told : more
   if (Array.isArray(told) && Array.isArray(more)) {
     const known = placesOf(told)
