@@ -77,7 +77,8 @@ export class ChatDecoder extends AnswerDecoder {
       this.#hasChoice = true
       this.#choice(choice, key, text)
       this.#reason = stringOf(choice['finish_reason']) ?? this.#reason
-      this.#stopSequence = stringOf(choice['stop_reason']) ?? this.#stopSequence
+      // vLLM names the matched stop sequence in `stop_reason`, SGLang in `matched_stop`.
+      this.#stopSequence = stringOf(choice['stop_reason'] ?? choice['matched_stop']) ?? this.#stopSequence
       this.#usage(choice['usage'])
     }
     this.#usage(chunk['usage'])

@@ -436,6 +436,15 @@ export const cases: readonly Case[] = [
     },
   ),
   row(
+    'A44',
+    'a stop sequence that SGLang reports is returned',
+    text('a') + reason('stop', { matched_stop: 'END' }) + end,
+    {
+      options: { stops: ['END'] },
+      answer: { stop_reason: 'stop_sequence', stop_sequence: 'END' },
+    },
+  ),
+  row(
     'A45',
     'T15 C12 a sixth stop sequence is found across two deltas; after it only usage figures are read',
     text('one ST') + text('OP6 two') + text('never') + reason('stop') + end,
