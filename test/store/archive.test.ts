@@ -736,6 +736,32 @@ onEachStore((engine) => {
 })
 
 onEachStore((engine) => {
+  test('issue 48 R15 a budget whose entries are all in one month is right while that month is being detached and attached', async () => {
+    const store = await engine.open({ atMs: januaryMs, zone })
+    await store.adoptReporting(reporting)
+    const { id } = await store.createAccount('one', 50_000_000n)
+    const { id: keyId } = await store.createKey(id, { budget: { nanos: 10n ** 12n, per: undefined } })
+    await store.postDebits([{ ...createDebitRow('req_1', id), keyId }])
+    await store.turn(januaryMs + 40 * day)
+    await store.postDebits([createDebitRow('req_2', id)])
+    await store.turn(Date.UTC(2026, 3, 15))
+    await foldAll(store)
+    const { shown, dialect, fileOf, lock, idOf, tidy, begin } = store.archives
+    let state = 'removing'
+    const run: ArchiveStore['run'] = async (step) => {
+      if ((await stateOf(store, '2026-01')) === state) throw new Error('killed')
+      return store.archives.run(step)
+    }
+    const archives = { shown, dialect, fileOf, lock, idOf, tidy, begin, close: async () => {}, run }
+    await assert.rejects(detachMonth(archives, wishes('2026-01')), /killed/)
+    assert.deepEqual(await store.verify(verifyOptions), [], state)
+    state = 'attaching'
+    await assert.rejects(attachMonth(archives, wishes('2026-01')), /killed/)
+    assert.deepEqual(await store.verify(verifyOptions), [], state)
+    await attachMonth(store.archives, wishes('2026-01'))
+    assert.deepEqual(await store.verify(verifyOptions), [])
+  })
+
   test('issue 48 C15 corrected entries of two months are detached with the second, if the first has no others', async () => {
     const store = await engine.open({ atMs: januaryMs, zone })
     await store.adoptReporting(reporting)

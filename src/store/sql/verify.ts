@@ -11,7 +11,7 @@ import type { RecordedArchive, SealOfAccount } from '../../accounts/verify/archi
 import type { AccountEnd } from '../../accounts/verify/chain.ts'
 import { findUncounted, type SpendEnd, type SpendRow } from '../../accounts/verify/spends.ts'
 import { createVerification } from '../../accounts/verify/verification.ts'
-import { findArchivedAll, readArchivedEntry, readArchives, readSealedSums, readSeals } from './archives.ts'
+import { findArchivedAll, isHere, readArchivedEntry, readArchives, readSealedSums, readSeals } from './archives.ts'
 import { isSpending, selectBudgeted } from './budgeted.ts'
 import { type Dialect, isOneOf, type Put, type SqlValue } from './dialect.ts'
 import { countedMs, joinNames, readingColumns, readReading } from './entries.ts'
@@ -241,7 +241,8 @@ function* readListsOf(dialect: Dialect, rows: readonly Row[], lists: Map<string,
 
 /**
  * Reads, in one snapshot, the recorded spend of each budget and the spend of the entries that are newer than the
- * verified ones. A budget that was changed or has a new window is compared only in the next verification.
+ * verified ones. Entries of a detached month are left out, because its sealed sums are verified. A budget that was
+ * changed or has a new window is compared only in the next verification.
  */
 function* readSpendEnds(
   dialect: Dialect,
@@ -256,7 +257,7 @@ function* readSpendEnds(
     const select = (put: Put) => `SELECT s.*, CAST((
         SELECT coalesce(sum(CASE WHEN e.kind = 'debit' THEN e.amount ELSE -e.amount END), 0) FROM ${schema}.entries e
         WHERE e.account_id = ${put(accountId)} AND e.seq > ${put(lastSeqOf(scope))} AND ${scope === accountId ? isSpending : counts(put)}
-          AND ${countedMs(schema)} >= s.from_ms AND ${countedMs(schema)} < s.until_ms) AS bigint) AS tail
+          AND ${countedMs(schema)} >= s.from_ms AND ${countedMs(schema)} < s.until_ms AND ${isHere(schema)}) AS bigint) AS tail
       FROM ${schema}.spends s WHERE s.scope = ${put(scope)}`
     const row = yield* askOne(dialect, select)
     if (row) spent.push({ ...readSpend(row), tailNanos: row['tail'] as bigint })
