@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmdirSync, statSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import test, { type TestContext } from 'node:test'
 import type { Worker } from 'node:worker_threads'
@@ -462,6 +462,12 @@ test('a store that cannot be used is refused at the start, with the cure, and is
   chmodSync(path, 0o644)
   await assert.rejects(open(t, path), (error) => error instanceof StoreError && /: run chmod 600 /.test(error.message))
   chmodSync(path, 0o600)
+  mkdirSync(`${path}.spool`)
+  await assert.rejects(
+    open(t, path),
+    /triwire\.db\.spool cannot be read: it is a folder \(EISDIR\); it may have debits/,
+  )
+  rmdirSync(`${path}.spool`)
   await open(t, path)
 })
 

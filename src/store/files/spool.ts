@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { parseTerms } from '../../accounts/entry-row.ts'
 import type { Debit } from '../../accounts/ledger.ts'
 import type { Posting, Spool } from '../../accounts/poster.ts'
+import { explainFile, StoreError } from './store-error.ts'
 import { syncFolderAside } from './sync.ts'
 
 /**
@@ -158,13 +159,13 @@ type Spooled = { debits: Debit[]; returns: string[]; unreadable: number }
 /**
  * Reads the spool of an earlier run. `unreadable` counts lines that a crash has left incomplete, and lines that were
  * damaged later. Debits of incomplete lines were never acknowledged.
+ * @throws StoreError if the file cannot be read
  */
 export function readSpool(path: string): Spooled {
   const debits: Debit[] = []
   const returns: string[] = []
   let unreadable = 0
-  const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
-  for (const line of text.split('\n')) {
+  for (const line of readText(path).split('\n')) {
     if (!line) continue
     try {
       const value = JSON.parse(line)
@@ -176,6 +177,15 @@ export function readSpool(path: string): Spooled {
   }
   const isRefused = new Set(returns)
   return { debits: debits.filter(({ requestId }) => !isRefused.has(requestId)), returns, unreadable }
+}
+
+function readText(path: string): string {
+  try {
+    return existsSync(path) ? readFileSync(path, 'utf8') : ''
+  } catch (cause) {
+    const why = `${explainFile(cause)}; it may have debits that are not in the ledger`
+    throw new StoreError(`${path} cannot be read: ${why}: correct this, and start again`, { cause })
+  }
 }
 
 /**

@@ -579,8 +579,8 @@ test('a database that cannot be used is refused at the start, with the cure and 
 }, async () => {
   postgres.run(`CREATE ROLE poor LOGIN`)
   const url = newDatabase()
-  const refused = async (url: string, words: RegExp) => {
-    await assert.rejects(openStore(url, { shown: 'postgres://shown' }), (error) => {
+  const refused = async (url: string, words: RegExp, options: Parameters<typeof openStore>[1] = {}) => {
+    await assert.rejects(openStore(url, { shown: 'postgres://shown', ...options }), (error) => {
       assert.ok(error instanceof StoreError, String(error))
       assert.match(error.message, words)
       return true
@@ -590,5 +590,10 @@ test('a database that cannot be used is refused at the start, with the cure and 
   await refused(`${url}_not_there`, /has no such database: create it/)
   await refused(url.replace('tri@', 'nobody@'), /refuses the user/)
   await refused(`${url}?sslmode=require`, /does not support TLS/)
+  const stateDir = testFolder('state')
+  mkdirSync(join(stateDir, 'replica.spool'))
+  const unread = /replica\.spool cannot be read: it is a folder \(EISDIR\); it may have debits/
+  // On a busy machine, the start may take longer than the usual patience. The reason would then only be logged.
+  await refused(url, unread, { stateDir, patienceMs: 20_000 })
   await openStore(url)
 })
