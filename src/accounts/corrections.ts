@@ -159,11 +159,9 @@ export function createCorrectionCheck(findings: string[]) {
     const find = (text: string) => findings.push(`account ${accountId}, entry ${seq}: corrects times, and ${text}`)
     const named = account.shifted.filter(({ entry }) => entry.seq !== seq)
     const entries = named.map(({ entry }) => entry)
+    const fromSeq = entries[0]?.seq ?? 0
     if (amountNanos !== 0n) find(`has an amount of ${amountNanos}`)
-    if (
-      reference !== correctionReference(accountId, entries[0]?.seq ?? 0, seq - 1) ||
-      entries.length !== seq - entries[0]!.seq
-    )
+    if (reference !== correctionReference(accountId, fromSeq, seq - 1) || entries.length !== seq - fromSeq)
       find('does not name the entries before it that count at another time')
     if (account.latestMs > createdMs || entries.some(({ postedMs }) => postedMs <= createdMs))
       find('does not name exactly those that were ahead')

@@ -317,6 +317,10 @@ onEachStore((engine) => {
         /corrects times, and/,
       ],
       [`UPDATE entries SET effective = effective + 1 WHERE effective IS NOT NULL`, /count at other times than it says/],
+      [
+        `DELETE FROM shifted; UPDATE entries SET reference = 'effective:' || account_id || '/0-' || (seq - 1) WHERE effective IS NOT NULL`,
+        /corrects times, and does not name/,
+      ],
       [`UPDATE entries SET amount = 7 WHERE effective IS NOT NULL`, /corrects times, and has an amount of 7/],
     ]
     for (const [sql, finding] of forgeries) {
