@@ -138,7 +138,9 @@ export class AdmissionDesk {
   /** Forgets accounts without waiting asks, without holds (reserved credit) and without open windows. */
   forgetIdle(): void {
     const { databaseMs, clockMs } = this.#heard
-    if (databaseMs > 0) this.#book.forgetIdle(databaseMs + this.#options.clockMs() - clockMs)
+    const isBusy = (account: AccountShares) =>
+      this.#due.has(account) || this.#inCalls.has(account) || this.#dirty.has(account)
+    if (databaseMs > 0) this.#book.forgetIdle(databaseMs + this.#options.clockMs() - clockMs, isBusy)
   }
 
   /** The number of known accounts. */
@@ -283,7 +285,7 @@ export class AdmissionDesk {
     const asking = callOf(this.#identity, this.#options.leaseMs, ++this.#turn, batch)
     const asked = batch.map(({ asks }) => asks)
     // Asks that arrive during this call go with the next one.
-    for (const account of batch) Object.assign(account, { asks: [], isAsked: true })
+    for (const account of batch) account.asks = []
     this.#underWay++
     const answered = this.#pace.begin(asked.reduce((sum, asks) => sum + asks.length, 0))
     try {
@@ -301,7 +303,6 @@ export class AdmissionDesk {
       }
       return error ?? new Error('no answer')
     } finally {
-      for (const account of batch) account.isAsked = false
       if (--this.#underWay === 0) this.#quiet?.()
     }
   }

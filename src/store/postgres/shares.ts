@@ -34,8 +34,6 @@ export type AccountShares = {
   /** Whether the account has a budget over all its keys. Only the database knows how much of it is left. */
   hasBudget: boolean
   asks: OpenAsk[]
-  /** Whether a call with figures of this account still waits for the database's answer. */
-  isAsked: boolean
 }
 
 /**
@@ -48,7 +46,7 @@ export class ShareBook {
   of(accountId: string): AccountShares {
     const known = this.#accounts.get(accountId)
     if (known) return known
-    const nothing = { balanceNanos: 0n, hasBudget: false, asks: [], isAsked: false }
+    const nothing = { balanceNanos: 0n, hasBudget: false, asks: [] }
     const made = { own: emptyShare(accountId), keys: new Map(), ...nothing }
     this.#accounts.set(accountId, made)
     return made
@@ -61,11 +59,15 @@ export class ShareBook {
     }
   }
 
-  /** Forgets accounts without holds (reserved credit) whose windows are over. @param nowMs the database's time */
-  forgetIdle(nowMs: number): void {
+  /**
+   * Forgets accounts without holds (reserved credit) whose windows are over.
+   * @param nowMs the database's time
+   * @param isBusy whether figures of the account are being sent to the database, or will be. If the account were
+   *   forgotten, they could later replace the figures of new requests
+   */
+  forgetIdle(nowMs: number, isBusy: (account: AccountShares) => boolean): void {
     for (const [id, account] of this.#accounts) {
-      // A call with figures of this account has no answer yet. The answer may add a hold, so the account is kept.
-      if (account.isAsked) continue
+      if (isBusy(account)) continue
       for (const key of account.keys.values()) if (isOver(key, nowMs)) account.keys.delete(key.scope)
       const isIdle = account.asks.length === 0 && account.keys.size === 0 && isOver(account.own, nowMs)
       if (isIdle) this.#accounts.delete(id)
