@@ -3,7 +3,9 @@ import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import fc from 'fast-check'
 import { createCalendar, quarterMs, utc, type Zone } from '../../src/accounts/calendar.ts'
+import { nanosMax } from '../../src/accounts/credit.ts'
 import type { Entry } from '../../src/accounts/entries.ts'
+import { findKeyDifferences } from '../../src/accounts/usage/check.ts'
 import {
   type BucketCounts,
   bucketOf,
@@ -14,7 +16,7 @@ import {
 import { bucketAt } from '../../src/accounts/usage/plan.ts'
 import type { Series, UsageAnswer, UsageQuestion } from '../../src/accounts/usage/question.ts'
 import { usualReporting } from '../../src/accounts/usage/reporting.ts'
-import { hourAndDayOf } from '../../src/accounts/usage/rollup.ts'
+import { hourAndDayOf, sumColumns } from '../../src/accounts/usage/rollup.ts'
 import { createTraffic, type TrafficCell } from '../../src/accounts/usage/traffic.ts'
 import { selectTail } from '../../src/store/sql/usage.ts'
 import { createDialect, usageDialect } from '../../src/store/sqlite/run.ts'
@@ -40,6 +42,18 @@ import {
  * Figures for reports against the ledger itself (ruling C9): every answer is compared with sums made from all entries, one by one,
  * by a few lines that know nothing of rows, marks or tails.
  */
+
+test('C9: verify accepts a total cost that is limited to 64 bits', () => {
+  const sums = (cost: bigint) => Object.fromEntries(sumColumns.map((name) => [name, name === 'cost' ? cost : 0n]))
+  const place = { account_id: 'a', key_id: 'k' }
+  const rows = (cost: bigint) => [
+    { place: { account: 'a', key: 'k' }, sums: sumColumns.map((name) => sums(cost)[name]!) },
+  ]
+  const entries = [nanosMax - 5n, 9n].map((cost) => ({ ...place, ...sums(cost) }))
+  const differ = (cost: bigint) => findKeyDifferences('a', entries, rows(cost), { mark: 2n, seq: 2n })
+  assert.deepEqual(differ(nanosMax), [])
+  assert.equal(differ(nanosMax - 1n).length, 1)
+})
 
 onEachStore((engine) => {
   const numRuns = runsUpTo(engine.name === 'SQLite' ? 25 : 4)
@@ -95,6 +109,34 @@ onEachStore((engine) => {
       assert.deepEqual(await costs([from + 1, to]), [2n * amountNanos], `of entries, folded: ${isFolded}`)
       while (await store.fold(500)) {}
     }
+  })
+
+  test('C9: an account and a key may spend more than 64 bits can hold, and all accounts are still folded', async () => {
+    const store = await engine.open({ atMs: startMs })
+    const amountNanos = 5n * 10n ** 18n
+    const { id } = await store.createAccount('a', amountNanos)
+    const [one, two] = [(await store.createKey(id)).id, (await store.createKey(id)).id]
+    const spend = async (requestId: string, keyId: string, nanos: bigint) => {
+      await store.postDebits([{ ...createDebitRow(requestId, id), keyId, amountNanos: nanos }])
+      while (await store.fold(500)) {}
+    }
+    for (const [at, keyId] of [one, two].entries()) {
+      await store.turn(startMs + at * 24 * hourMs)
+      await spend(`req_${at}`, keyId, amountNanos)
+    }
+    const nowMs = startMs + 24 * hourMs
+    assert.deepEqual(await store.rankSpent({ by: 'account', days: 2, nowMs, top: 5 }), [
+      { id, nanos: 2n * amountNanos },
+    ])
+    await store.credit(id, amountNanos, 'more')
+    await store.turn(startMs + 48 * hourMs)
+    await spend('req_2', one, amountNanos)
+    assert.equal(await store.readSpent(id, one), nanosMax)
+    const { id: other } = await store.createAccount('b', 10n)
+    await store.postDebits([{ ...createDebitRow('req_other', other), amountNanos: 7n }])
+    while (await store.fold(500)) {}
+    const { folded, entries } = await store.readFolding()
+    assert.equal(folded, entries)
   })
 
   if (engine.name === 'SQLite')

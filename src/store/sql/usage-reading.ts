@@ -11,6 +11,7 @@ import {
 import { wordsOf } from '../../accounts/usage/rollup.ts'
 import { refuseAway } from './archives.ts'
 import { type Dialect, isOneOf, type Put } from './dialect.ts'
+import { readParts } from './entries.ts'
 import { createNames } from './names.ts'
 import { ask, askOne, inSnapshot, rowsOf, type StoreStep } from './step.ts'
 import {
@@ -108,7 +109,7 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, words:
     const most = { by, account, isWithoutSessions, ...range, unfolded, limit: top + unfolded.length }
     const rows = yield* rowsOf(selectMost(dialect, most))
     const known = yield* words.readWords(rows.map(({ id }) => Number(id)))
-    for (const { id, spent: nanos } of rows) add(known.get(Number(id))!, BigInt(nanos as bigint | string))
+    for (const row of rows) add(known.get(Number(row['id']))!, readParts(row, 'spent'))
     return rank([...spent].map(([id, nanos]) => ({ id, nanos }))).slice(0, top)
   }
 

@@ -1,9 +1,11 @@
 import { createCalendar } from '../../accounts/calendar.ts'
+import { nanosMax } from '../../accounts/credit.ts'
 import type { UsageState } from '../../accounts/usage/question.ts'
 import {
   comparePlaces,
   placeColumns,
   rollUp,
+  type SumColumn,
   type SummedEntries,
   sumColumns,
   sumRowOf,
@@ -25,6 +27,13 @@ import { slices, type Words } from './words.ts'
 
 /* Writes rows of figures for reports, in the caller's transaction. */
 
+/**
+ * SQL: the sum of the stored cost and a further cost, limited as by `clampNanos`. Without the limit, a key that has spent
+ * more than 64 bits can hold would make each further fold fail, for all accounts.
+ */
+const costSum = `CASE WHEN t.cost > 0 AND excluded.cost > ${nanosMax} - t.cost THEN ${nanosMax}
+  WHEN t.cost < 0 AND excluded.cost < -${nanosMax} - t.cost THEN -${nanosMax} ELSE t.cost + excluded.cost END`
+
 /** Adds summed entries to every table of figures (`usageTables`). */
 export function* addEntries(
   dialect: Dialect,
@@ -36,7 +45,8 @@ export function* addEntries(
   const rows = Array.from(entries, (entry) => sumRowOf(entry, calendar, state.keptFrom))
   const places = yield* words.placesOf(rows, placeColumns)
   const placed = rows.map(({ sums, isKept }, at) => ({ place: places[at]!, sums, isKept }))
-  const more = sumColumns.map((column) => `${column} = t.${column} + excluded.${column}`).join(', ')
+  const sumOf = (column: SumColumn) => (column === 'cost' ? costSum : `t.${column} + excluded.${column}`)
+  const more = sumColumns.map((column) => `${column} = ${sumOf(column)}`).join(', ')
   for (const name of tableNames) {
     const columns = usageTables[name]
     const onConflict = `ON CONFLICT (${columns.join(', ')}) DO UPDATE SET ${more}`

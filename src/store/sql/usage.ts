@@ -318,7 +318,8 @@ type MostSpent = {
 
 /**
  * Selects the row numbers and the spend of the accounts or keys that spent most. Those in `unfolded` come first, then
- * the highest spend. As in `groupsOf`, the columns to group by have the order of the table, so nothing is sorted.
+ * the highest spend. As in `groupsOf`, the columns to group by have the order of the table, so nothing is sorted. In
+ * SQLite the order is that of sums of floats, because a sum may exceed 64 bits.
  */
 export function selectMost({ schema, isShared }: Dialect, most: MostSpent): Statement {
   const { by, account, isWithoutSessions, from, to, unfolded, limit } = most
@@ -329,9 +330,9 @@ export function selectMost({ schema, isShared }: Dialect, most: MostSpent): Stat
   const ofSession = `SELECT 1 FROM ${schema}.usage_words w JOIN ${schema}.keys k ON k.id = w.word
     WHERE w.id = u.key AND k.session IS NOT NULL`
   return {
-    text: `SELECT u.${by} AS id, sum(u.cost) AS spent FROM ${schema}.sums_d u WHERE ${where.join(' AND ')}
+    text: `SELECT u.${by} AS id, ${sumInParts('spent', 'u.cost')} FROM ${schema}.sums_d u WHERE ${where.join(' AND ')}
       GROUP BY ${by === 'key' ? 'u.account, u.key' : 'u.account'} ${isWithoutSessions ? `HAVING NOT EXISTS (${ofSession})` : ''}
-      ORDER BY ${first}2 DESC LIMIT ${limit}`,
+      ORDER BY ${first}${isShared ? 'sum' : 'total'}(u.cost) DESC LIMIT ${limit}`,
     values: [],
   }
 }
