@@ -342,7 +342,7 @@ async function refuseOther(path: string, { month, fileDigest }: Archive): Promis
  */
 async function seal(store: ArchiveStore, wishes: ArchiveWishes): Promise<Archive> {
   const { dialect, run } = store
-  const { month, progress } = wishes
+  const { month } = wishes
   const { ranges, header, oldestMs } = await plan(store, month, true)
   const file = wishes.file ?? store.fileOf(month)
   const { before } = neighbours(await run(readArchives(dialect)), month)
@@ -356,12 +356,8 @@ async function seal(store: ArchiveStore, wishes: ArchiveWishes): Promise<Archive
   }
   await store.begin()
   refuseBusy(month, await run(beginSealing(dialect, begun, store)))
-  const { digest: fileDigest, ...digests } = await prove(
-    store,
-    file,
-    ranges,
-    { ...wishes, progress },
-    async (...parts) => refuseBusy(month, await run(noteSealed(dialect, begun, ...parts))),
+  const { digest: fileDigest, ...digests } = await prove(store, file, ranges, wishes, async (...parts) =>
+    refuseBusy(month, await run(noteSealed(dialect, begun, ...parts))),
   )
   const proven = { ...begun, fileDigest, ...digests }
   const sealed = { ...proven, state: 'removing' as const, digest: digestArchive(proven, before?.digest ?? null) }

@@ -3,7 +3,7 @@ import { readReturnReference } from '../../accounts/entries.ts'
 import { type GrantBase, type GrantEntryKind, grantPrefix } from '../../accounts/grants.ts'
 import { isSpending } from './budgeted.ts'
 import type { Dialect, Put } from './dialect.ts'
-import { lockAccount, sliceMax } from './spends.ts'
+import { lockAccount, readLastSeq, sliceMax } from './spends.ts'
 import { ask, askOne, type Row, type StoreStep } from './step.ts'
 
 /*
@@ -63,8 +63,7 @@ export function* listReferences(dialect: Dialect, kind: GrantEntryKind, accountI
  * @param afterSeq only entries above this number count
  */
 function* sumUsed(dialect: Dialect, accountId: string, seq: number, afterSeq: number) {
-  const end = (put: Put) => `SELECT seq FROM ${dialect.ends} e WHERE e.account_id = ${put(accountId)}`
-  const throughSeq = Number((yield* askOne(dialect, end))?.['seq'] ?? 0)
+  const throughSeq = yield* readLastSeq(dialect, accountId)
   const lapse = grantPrefix('lapse', accountId)
   let spentNanos = 0n
   for (let after = afterSeq; after < throughSeq; after += sliceMax) {

@@ -96,6 +96,12 @@ function isOfPerson(schema: string, person: string, e = 'e'): string {
   return `(${e}.person IS NOT NULL AND ${e}.person IN (${idsOfPerson(schema, person)}))`
 }
 
+/** Returns the number of the account's last entry; 0 if the account has none. */
+export function* readLastSeq(dialect: Dialect, accountId: string): StoreStep<number> {
+  const select = (put: Put) => `SELECT seq FROM ${dialect.ends} e WHERE e.account_id = ${put(accountId)}`
+  return Number((yield* askOne(dialect, select))?.['seq'] ?? 0)
+}
+
 /** The most entries in one statement, which takes far less than a second. */
 export const sliceMax = 20_000
 
@@ -127,8 +133,7 @@ function* sumSlices(
   away: string,
 ): StoreStep<SpendBase & { throughSeq: number }> {
   const isAll = away !== '' && afterSeq === 0 && of.fromMs === 0
-  const select = (put: Put) => `SELECT seq FROM ${dialect.ends} e WHERE e.account_id = ${put(of.accountId)}`
-  const throughSeq = Number((yield* askOne(dialect, select))?.['seq'] ?? 0)
+  const throughSeq = yield* readLastSeq(dialect, of.accountId)
   let spentNanos = isAll ? yield* sumAway(dialect, of) : 0n
   for (let through = throughSeq; through > afterSeq; through -= sliceMax) {
     const slice = { ...of, after: Math.max(afterSeq, through - sliceMax), through }
@@ -170,8 +175,7 @@ function* sumPersonSlices(
   isAll: boolean,
 ): StoreStep<PersonSpending> {
   const { schema } = dialect
-  const select = (put: Put) => `SELECT seq FROM ${dialect.ends} e WHERE e.account_id = ${put(accountId)}`
-  const throughSeq = Number((yield* askOne(dialect, select))?.['seq'] ?? 0)
+  const throughSeq = yield* readLastSeq(dialect, accountId)
   const spent = new Map<string, bigint>()
   for (const { person, cost } of isAll ? yield* readAwaySums(dialect, accountId) : [])
     if (person !== '') spent.set(person as string, (spent.get(person as string) ?? 0n) + (cost as bigint))

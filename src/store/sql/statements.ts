@@ -7,6 +7,7 @@ import { findSealOf, isAwaySql, monthsAway, readArchives, refuseAway } from './a
 import { type Dialect, insertAll, isOneOf, type Put } from './dialect.ts'
 import { countedMs } from './entries.ts'
 import { closeMonth, readMoved } from './moments.ts'
+import { readLastSeq } from './spends.ts'
 import { ask, askOne, inSnapshot, inTransaction, type Row, runAll, type StoreStep } from './step.ts'
 import { selectSummed } from './usage.ts'
 import { slices } from './words.ts'
@@ -71,8 +72,7 @@ export function createStatements(dialect: Dialect) {
 
   /** Finds the number of the account's last entry before a time. The times of an account's entries never go back. */
   function* findLast(accountId: string, ms: number): StoreStep<number> {
-    const end = yield* askOne(dialect, (put) => `SELECT seq FROM ${ends} e WHERE e.account_id = ${put(accountId)}`)
-    let [low, high] = [0, Number(end?.['seq'] ?? 0)]
+    let [low, high] = [0, yield* readLastSeq(dialect, accountId)]
     while (low < high) {
       const middle = Math.ceil((low + high) / 2)
       const entry = yield* readEnd(accountId, middle)
