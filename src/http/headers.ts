@@ -93,6 +93,7 @@ const reasons: Readonly<Record<number, string>> = {
   200: 'OK',
   201: 'Created',
   204: 'No Content',
+  303: 'See Other',
   304: 'Not Modified',
   307: 'Temporary Redirect',
   400: 'Bad Request',
