@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { z } from 'zod'
+import type { Books } from '../accounts/books.ts'
 import { formatTime } from '../accounts/calendar.ts'
 import { type Head, parseHead } from '../accounts/chain.ts'
 import { type CorrectedEntry, correctTimes, countOf, eachCorrected } from '../accounts/corrections.ts'
@@ -97,10 +98,11 @@ async function correct({ effective, dryRun, yes }: CorrectOptions, command: Comm
       `Correct ${count} entries? This begins form 3 of the ledger: no older triwire can use the store from then on.`,
       ['The ledger was left as it was', 'see --dry-run, and run with --yes to correct it'],
     )
-  await withStore(command, async (books) => {
+  const work = async (books: Books) => {
     const correction = await books.correctAhead(effective)
     await printPieces(formatCorrected(command, eachCorrected(books, correction)))
-  })
+  }
+  await withStore(command, work, { isLong: true })
 }
 
 /** Formats entries as a JSON list or as lines, one by one, because there may be too many for the memory. */

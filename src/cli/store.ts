@@ -18,20 +18,21 @@ export type { GlobalOptions } from './options.ts'
  * Days and budgets follow the store's time zone (ruling X12).
  * @param create whether to create a missing file
  * @param isAlone whether servers must not use the store while `work` runs
+ * @param isLong whether statements of a database may take long, as they may with `isAlone`
  * @param options what names the store. Default: the options of the command
  * @throws Error with a message for people if a rule of the books refuses
  */
 export async function withStore<T>(
   command: Command,
   work: (books: Books, calendar: Calendar) => Promise<T>,
-  { create = false, isAlone = false, options = command.optsWithGlobals<GlobalOptions>() } = {},
+  { create = false, isAlone = false, isLong = false, options = command.optsWithGlobals<GlobalOptions>() } = {},
 ): Promise<T> {
   const store = await findStore(options)
   const { openBooks } = await import('../store/open-books.ts')
   const isNew = create && store.engine === 'sqlite' && !existsSync(store.path)
   const notes = new Set<string>()
   const { books, close } = await openBooks(store, {
-    ...{ busyMs: 5_000, create, isAlone },
+    ...{ busyMs: 5_000, create, isAlone, isLong: isAlone || isLong },
     note: (text: string) => notes.add(text),
   })
   if (isNew) note(command, `a new store was made at ${store.shown}`)

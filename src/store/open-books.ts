@@ -18,12 +18,14 @@ type OpenBooksOptions = {
   create?: boolean
   /** Set for work while no server runs. This locks a store in a file, and gives statements of a database more time. */
   isAlone?: boolean
+  /** Set for work that sums all figures for reports anew. This gives statements of a database more time. */
+  isLong?: boolean
   /** Receives messages about the store, for example that it was just upgraded, or was moved to another place. */
   note?: ((text: string) => void) | undefined
 }
 
-/** The longest time of a statement with `isAlone`, in ms. Such a statement may read all figures for reports. */
-const aloneMs = 600_000
+/** The longest time of a statement with `isAlone` or `isLong`, in ms. It may read or delete all figures for reports. */
+const longMs = 600_000
 
 /**
  * Opens the books of a store of either engine. The code of an engine is loaded with its store, so a store in a file
@@ -107,14 +109,14 @@ async function openSilentBooks(
 
 async function openDatabaseBooks(
   { url, shown }: DatabasePlace,
-  { create = true, isAlone = false, note }: OpenBooksOptions,
+  { create = true, isAlone = false, isLong = isAlone, note }: OpenBooksOptions,
   nowMs: () => number = Date.now,
   explain = (error: unknown) => error,
 ): Promise<OpenBooks> {
   const { createBooks } = await import('../accounts/books.ts')
   const { openPostgresBooks } = await import('./postgres/books.ts')
   const { explainDatabase } = await import('./postgres/trouble.ts')
-  const opened = await openPostgresBooks(url.reveal(), { shown, create, statementMs: isAlone ? aloneMs : undefined })
+  const opened = await openPostgresBooks(url.reveal(), { shown, create, statementMs: isLong ? longMs : undefined })
   const store = explainCalls(opened, (error) => explain(explainDatabase(error, shown)))
   try {
     const moved = note && (await store.readMoved())

@@ -33,8 +33,11 @@ const patienceMs = 5_000
 /** The longest time of a report, in ms. In an upgraded store, reports may have to read many entries. */
 const reportMs = 30_000
 
-/** Makes PostgreSQL use an index even if it has no statistics of the table. */
-const byIndex = { enable_seqscan: 'off' }
+/**
+ * Makes PostgreSQL use an index even if it has no statistics of the table. The wait for a lock is limited even if
+ * statements may take long, because debits may have to wait for it.
+ */
+const settings = { enable_seqscan: 'off', lock_timeout: `${0.75 * patienceMs}` }
 
 /** The longest time of a statement of a migration, in ms. The statement may wait for locks, and change many rows. */
 const schemaMs = 60_000
@@ -57,8 +60,8 @@ export async function openPostgresBooks(
   } finally {
     await maker.close()
   }
-  const database = openDatabase({ url, max: 2, patienceMs, statementMs, purpose: 'books', settings: byIndex })
-  // Reports read whole tables, for which the forced use of an index (`byIndex`) would be slow.
+  const database = openDatabase({ url, max: 2, patienceMs, statementMs, purpose: 'books', settings })
+  // Reports read whole tables, for which the forced use of an index (`settings`) would be slow.
   const reports = openDatabase({ url, max: 2, patienceMs, statementMs: reportMs, purpose: 'reports' })
   return {
     ...createPostgresBooks(database, sliceSizes, reports),
