@@ -17,9 +17,14 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { bundle, programs } from './package/bundle.ts'
 import { findChangedTests, listChanged } from './support/changed-tests.ts'
 import { lookAtMachine, nameMissingPrograms } from './support/missing-programs.ts'
+import { chooseWithin } from './support/test-order.ts'
 import { createTestQueue, type TestQueue } from './support/test-queue.ts'
 
-// npm test [folder or file …] [--changed[=COMMIT]] [--again] [--quick] [--weigh] [--option of node …]
+// npm test [folder or file …] [--all] [--changed[=COMMIT]] [--again] [--quick] [--weigh] [--option of node …]
+//
+// Without a folder, file, --all or --changed, the test files run that cover most code for their seconds
+// (support/test-order.json, which scripts/test-order.ts measures). They take two and a half minutes on two cores. With
+// --all every test runs, as in .ci/run. With --quick fewer files run, as in `npm run check`.
 //
 // With --changed only those tests run that a change can affect, by imports and named files (support/changed-tests.ts).
 // The change is the difference from COMMIT, by default from the commit at which the branch left `main`. If no test
@@ -30,7 +35,7 @@ import { createTestQueue, type TestQueue } from './support/test-queue.ts'
 // corrected.
 //
 // With --weigh the seconds of each file are written to scripts/support/test-seconds.json. By this table, the longest
-// files run first, and --quick leaves them out. On an idle machine: TRIWIRE_TEST_POSTGRES=1 npm test -- --weigh
+// files run first. On an idle machine: TRIWIRE_TEST_POSTGRES=1 npm test -- --all --weigh
 //
 // After the tests, all files that they have written are searched. Tests have their stores and logs in TRIWIRE_TEST_DIR,
 // and their secrets and texts contain the word canary. No content of requests and answers, and no key, may be in a file
@@ -42,7 +47,7 @@ const roomBytes = 4 * 2 ** 30
 const folder = mkdtempSync(join(findRoom(), 'triwire-test-'))
 const args = process.argv.slice(2)
 const changedOption = args.find((arg) => /^--changed(=|$)/.test(arg))
-const ours = ['--again', '--quick', '--weigh', changedOption]
+const ours = ['--again', '--all', '--quick', '--weigh', changedOption]
 const options = args.filter((arg) => arg.startsWith('--') && !ours.includes(arg))
 const named = args.filter((arg) => !arg.startsWith('--'))
 
@@ -57,7 +62,8 @@ const testLimitMs = 120_000
 const compiled = fileURLToPath(new URL('../node_modules/.cache/triwire/compiled', import.meta.url))
 
 const weights = fileURLToPath(new URL('support/test-seconds.json', import.meta.url))
-const secondsOf: Record<string, number> = JSON.parse(readFileSync(weights, 'utf8'))
+const secondsOf = readJson(weights)
+const order = fileURLToPath(new URL('support/test-order.json', import.meta.url))
 
 /** The folder of bundles of the program and its threads, for processes that tests start (support/quick-start.mjs). */
 const bundled = fileURLToPath(new URL('../node_modules/.cache/triwire/program', import.meta.url))
@@ -73,8 +79,11 @@ const processBytes = 2 ** 30
  */
 const processesMax = Math.max(2, Math.min(3 * availableParallelism(), Math.floor(availableMemory() / processBytes)))
 
-/** With --quick (`npm run check`), files that take so many seconds or more by the table are skipped and listed. */
-const longSeconds = 8
+/**
+ * The processor seconds of the files that run without --all, by the table. More is not possible in the time that they
+ * may take on two idle cores: 150 s, and 80 s with --quick.
+ */
+const limitSeconds = args.includes('--quick') ? 200 : 380
 
 /** The file in which our reporter lists the failed files. */
 const failures = join(folder, 'failed-files')
@@ -90,13 +99,14 @@ const moreTries = 2
 
 const chosen = (named.length > 0 ? named : ['test']).flatMap(findFiles)
 const found = changedOption === undefined ? chosen : findAffected(chosen, changedOption.split('=')[1])
-const leftOut = args.includes('--quick') ? found.filter((file) => secondsOf[file]! >= longSeconds) : []
-const toRun = found.filter((file) => !leftOut.includes(file))
+const isChosen = args.includes('--all') || named.length > 0 || changedOption !== undefined
+const toRun = isChosen ? found : chooseWithin(found, readJson(order), limitSeconds)
 const quickStart = await prepareQuickStart()
 const queue = createTestQueue(root, join(folder, 'queue'), toRun, secondsOf, processesMax)
 let status = toRun.length === 0 ? 0 : runQueue(queue, processesMax)
 if (args.includes('--weigh') && status === 0) writeWeights()
-if (leftOut.length > 0) console.log(`\nLeft to npm test:\n${leftOut.map((file) => `  ${file}`).join('\n')}`)
+if (toRun.length < found.length)
+  console.log(`\n${found.length - toRun.length} of ${found.length} test files are left to npm test -- --all`)
 let failed = readFailed()
 if (args.includes('--again') && failed.length <= againMax) {
   let tried = queue
@@ -179,6 +189,10 @@ function git(...command: string[]): string {
 /** Reads a file. @returns '' if it does not exist */
 function readText(file: string): string {
   return existsSync(join(root, file)) ? readFileSync(join(root, file), 'utf8') : ''
+}
+
+function readJson(path: string): Record<string, number> {
+  return JSON.parse(readFileSync(path, 'utf8'))
 }
 
 /** Whether a test that runs is this file below `test`, or imports it. */
