@@ -112,9 +112,7 @@ export class Withdrawals {
       this.#withdrawals.set(requestId, {
         ...{ accountId, debit: undefined, state: 'refused', isDoubtful: true, isNoted: true },
       })
-    // Another session may keep one of the accounts locked for long. So each account is tried by itself (ruling Y16).
-    for (const rows of Map.groupBy(refused, ({ accountId }) => accountId).values())
-      this.#giveBack(rows.map(({ requestId }) => requestId))
+    this.#giveBack(refused.map(({ requestId }) => requestId))
   }
 
   /**
