@@ -12,7 +12,7 @@ import { verifyOptions } from '../store/fixtures.ts'
 import { freeze, openOperator } from '../store/postgres/opened.ts'
 import { atEnd } from '../support/at-end.ts'
 import { listen } from '../support/listen.ts'
-import { childrenOf } from '../support/pgrep.ts'
+import { childrenOf, killFound } from '../support/pgrep.ts'
 import { type Postgres, startPostgres, withoutPostgres } from '../support/postgres.ts'
 import { newFolder, type Served, serve } from '../support/serve.ts'
 import { until, within } from '../support/waiting.ts'
@@ -389,7 +389,7 @@ test('X7 F-P1: a worker that is killed before it listens, while no other lives, 
   while (killed.size < 2) {
     await until(findNext, 'a worker lives')
     const pid = findNext()!
-    process.kill(pid, 'SIGKILL')
+    killFound(pid)
     killed.add(pid)
   }
   await until(() => isAnswered(ready), 'a third one answers')
@@ -440,7 +440,7 @@ test('X7 X10: a replacing worker reads the file; while that is invalid or needs 
   await until(async () => found.add(await models()).size === 2, 'each of them serves its own file')
   // Without another worker there is nobody to differ from.
   writeFileSync(file, good.replace('drain_delay', 'headers: 9s, drain_delay'))
-  for (const pid of pids()) process.kill(pid, 'SIGKILL')
+  for (const pid of pids()) killFound(pid)
   await replaced(2)
   assert.equal((await ask(base, key)).status, 200)
   server.child.kill('SIGTERM')
@@ -516,7 +516,7 @@ test('X7: the admin listener works although a worker repeatedly ends before it l
     admin = url
   })
   await until(() => {
-    for (const pid of findOthers()) process.kill(pid, 'SIGKILL')
+    for (const pid of findOthers()) killFound(pid)
     return admin
   }, 'the admin listener listens')
   assert.equal((await fetch(new URL('/readyz', admin), anew)).status, 200)

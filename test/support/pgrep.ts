@@ -9,3 +9,12 @@ export function pgrep(...args: string[]): number[] {
 export function childrenOf(pid: number): number[] {
   return pgrep('-P', String(pid))
 }
+
+/** Kills a process, which may have ended by itself since it was found. */
+export function killFound(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}
