@@ -85,8 +85,10 @@ test('short files are first, then the file that runs most new code for its secon
 })
 
 test('npm test runs files in the order of the table until the seconds are used, and every file that it does not list', () => {
-  const order = { a: 3, b: 9, c: 1, gone: 1, d: 2 }
-  assert.deepEqual(chooseWithin(['a', 'b', 'c', 'd', 'unlisted'], order, 14), ['a', 'b', 'c', 'unlisted'])
+  const order = { a: 3, b: 9, c: 1, gone: 1, d: 2, e: 1 }
+  const files = ['a', 'b', 'c', 'd', 'e', 'unlisted']
+  assert.deepEqual(chooseWithin(files, order, 14), ['a', 'b', 'c', 'unlisted'])
+  assert.deepEqual(chooseWithin(files, order, 15), ['a', 'b', 'c', 'd', 'unlisted'], 'a deleted file costs nothing')
   assert.deepEqual(chooseWithin(['a', 'd'], order, 2), [])
   assert.deepEqual(chooseWithin(['a', 'b', 'c', 'd'], order, 1_000), ['a', 'b', 'c', 'd'])
 })
