@@ -5,8 +5,9 @@ import { fileURLToPath } from 'node:url'
 // npm run check [-- --without-tests]
 //
 // Runs all checks that a change must pass. Tests run only if the other checks pass. The type check keeps its results on
-// unchanged files for the next run. Tests on PostgreSQL, and tests that cover little code for their time, are left to
-// `npm test`, because a check takes two minutes at most. With TRIWIRE_TEST_POSTGRES=1 the tests on PostgreSQL run here too.
+// unchanged files for the next run. A check takes two minutes at most. So tests on PostgreSQL are left to `npm test`,
+// and tests that cover little code for their time to `npm test -- --all`. With TRIWIRE_TEST_POSTGRES=1, tests on
+// PostgreSQL run here too.
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 

@@ -17,7 +17,7 @@ import { until } from '../support/waiting.ts'
 /*
  * What the fault matrix is made of (docs/faults.md). A cell is one fault on one way through the gateway; it is a test, and
  * says of each of its requests what the client, the ledger and the log must show. scripts/fault-matrix.ts runs all cells
- * and prints them; npm test has those that are quick.
+ * and prints them; the tests have those that are quick.
  */
 
 /** A client's wire, and the wire of the model behind the gateway. */
@@ -49,7 +49,7 @@ type Play = (bench: Bench, way: Way) => Promise<void>
 /**
  * The rows of one file. Cells without wishes have one gateway, which is opened and closed with their file: files may share
  * a process, and another's is closed.
- * @returns what registers the cells of a row; npm test runs a quick row on one way, another one for each row
+ * @returns what registers the cells of a row; the tests run a quick row on one way, another one for each row
  */
 export function openRows(): (id: string, says: string, options: RowOptions, play: Play) => void {
   let shared: Bench | undefined
