@@ -135,7 +135,10 @@ export class AdmissionDesk {
     return this.#telling
   }
 
-  /** Forgets accounts without waiting asks, without holds (reserved credit) and without open windows. */
+  /**
+   * Forgets accounts without waiting asks, without holds (reserved credit) and without open windows, whose figures were
+   * all sent.
+   */
   forgetIdle(): void {
     const { databaseMs, clockMs } = this.#heard
     const isBusy = (account: AccountShares) =>
