@@ -173,13 +173,15 @@ export function withoutRootBranches(raw: RawJson): RawJson | undefined {
 
 const beginsWithProperties = /^\{\s*"type"\s*:\s*"object"\s*,\s*"properties"\s*:/
 
-/**
- * Matches escapes and groups of ECMAScript that are errors in Python's `re`. Escaped backslashes must be removed before.
- */
+/** Matches escapes and groups of ECMAScript that are errors in Python's `re`, if no backslash is escaped. */
 const foreignToPython = /\\(?:[ceg-mo-qyzCE-RT-VXY]|u(?![\da-fA-F]{4})|x(?![\da-fA-F]{2}))|\(\?<(?![=!])/
+/** Matches character classes that are errors in Python: `[^]`, and a `-` between a class and a character, as in `[\w-.]`. */
+const foreignClass = /(?<!\\)\[(?:\^\]|(?:[^\][\\]|\\.)*?\\[dDsSwW]-(?!\]))/
 
 function isForeign(pattern: unknown): boolean {
-  return typeof pattern === 'string' && foreignToPython.test(pattern.replaceAll('\\\\', ''))
+  if (typeof pattern !== 'string') return false
+  const text = pattern.replaceAll('\\\\', '_')
+  return foreignToPython.test(text) || foreignClass.test(text)
 }
 
 /**
@@ -193,7 +195,7 @@ function isForeign(pattern: unknown): boolean {
 export function spellOut(raw: RawJson, onLoosened: () => void): RawJson {
   const { source } = raw
   // The JSON of a pattern that Python refuses has one of these texts. Some writers escape the `<` of `(?<`.
-  const mayBeForeign = source.includes('\\\\') || source.includes('(?')
+  const mayBeForeign = source.includes('\\\\') || source.includes('(?') || source.includes('[^]')
   if (!mayBeForeign && beginsWithProperties.test(source) && !source.includes('"array"')) return raw
   const root = asObject(parseExactly(source)) ?? {}
   let isChanged = false

@@ -78,7 +78,8 @@ for (const to of ['chat', 'responses'] as const)
     const object = (properties: object, more: object = {}) => ({ type: 'object', properties, ...more })
     const list = (items: object) => object({ a: { type: 'array', items } })
     const text = { type: 'string' }
-    for (const pattern of [artifact, '^(?<year>\\d{4})$', '\\u{1F600}', '\\cA', '\\x', 'a\\\\\\P{L}']) {
+    const refused = [artifact, '^(?<year>\\d{4})$', '\\u{1F600}', '\\cA', '\\x', 'a\\\\\\P{L}']
+    for (const pattern of [...refused, '^[\\w-.]+@x$', '[[\\]\\d-_]', '[^]*']) {
       const some = object({ a: { ...text, pattern } })
       deepEqual(sent(some), [object({ a: text }), ['tools rewritten']], pattern)
       deepEqual(sent(list({ ...text, pattern })), [list(text), ['tools rewritten']], pattern)
@@ -93,6 +94,8 @@ for (const to of ['chat', 'responses'] as const)
       '(?<=a)b(?<!c)',
       '^[\\x20-\\x7e\\u00e9]+$',
       '^\\/a\\-\\.\\S+$',
+      '^[\\w.-]+@[\\w-]+$',
+      '\\[\\d-x[\\w\\\\-x]',
     ])
       deepEqual(sent(object({ a: { ...text, pattern } })), [object({ a: { ...text, pattern } }), []])
     const named = object({ pattern: { ...text, default: artifact } })
