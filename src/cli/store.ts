@@ -32,7 +32,7 @@ export async function withStore<T>(
   const isNew = create && store.engine === 'sqlite' && !existsSync(store.path)
   const notes = new Set<string>()
   const { books, close } = await openBooks(store, {
-    ...{ busyMs: 5_000, create, isAlone, isLong: isAlone || isLong },
+    ...{ busyMs: 5_000, create, isAlone, isLong },
     note: (text: string) => notes.add(text),
   })
   if (isNew) note(command, `a new store was made at ${store.shown}`)

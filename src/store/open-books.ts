@@ -109,14 +109,15 @@ async function openSilentBooks(
 
 async function openDatabaseBooks(
   { url, shown }: DatabasePlace,
-  { create = true, isAlone = false, isLong = isAlone, note }: OpenBooksOptions,
+  { create = true, isAlone = false, isLong = false, note }: OpenBooksOptions,
   nowMs: () => number = Date.now,
   explain = (error: unknown) => error,
 ): Promise<OpenBooks> {
   const { createBooks } = await import('../accounts/books.ts')
   const { openPostgresBooks } = await import('./postgres/books.ts')
   const { explainDatabase } = await import('./postgres/trouble.ts')
-  const opened = await openPostgresBooks(url.reveal(), { shown, create, statementMs: isLong ? longMs : undefined })
+  const statementMs = isAlone || isLong ? longMs : undefined
+  const opened = await openPostgresBooks(url.reveal(), { shown, create, statementMs })
   const store = explainCalls(opened, (error) => explain(explainDatabase(error, shown)))
   try {
     const moved = note && (await store.readMoved())
