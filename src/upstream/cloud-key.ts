@@ -147,8 +147,8 @@ export class CloudKey implements LiveKey, CloudCredential {
     } else if (nowMs >= this.#dueMs) this.#start()
   }
 
-  doubt(): void {
-    this.#isRefused = true
+  doubt(isForKey: boolean): void {
+    this.#isRefused ||= isForKey
     const soonMs = this.#startedMs + retryMs
     if (!this.#running && this.#dueMs > soonMs) this.#dueMs = soonMs
   }

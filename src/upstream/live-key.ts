@@ -11,8 +11,11 @@ export interface LiveKey {
   readonly version: number
   /** The current key and the key before it, because running answers may still quote the old key. */
   readonly known: readonly string[]
-  /** Reports that the provider refused the key, so that its source is read again early. */
-  doubt(): void
+  /**
+   * Reports that the provider refused the account, so that the source of the key is read again early.
+   * @param isForKey whether the refusal is about the key, and not about money or permissions
+   */
+  doubt(isForKey: boolean): void
   /** Set if the key is a credential of a cloud, which expires. */
   readonly credential?: CloudCredential
 }

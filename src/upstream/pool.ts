@@ -531,6 +531,9 @@ type StayParts = {
   form: AnswerForm
 }
 
+/** The causes of failures by which a provider refuses the key itself. */
+const refusesKey: ReadonlySet<string> = new Set(['upstream_401', 'upstream_account_key'])
+
 /** One attempt at a target. The caller reports how it goes, and this object updates the health of the account. */
 export class Stay {
   readonly #parts: StayParts
@@ -599,7 +602,7 @@ export class Stay {
     const isFirst = health.failed(this.#visit, verdict, cause, () => this.#mayCool(), retryAfterSeconds)
     const { memory, likeness } = this.#parts
     if (verdict.tell === 'capacity' && likeness) memory.widths.full(target.model.entryId, likeness)
-    if (verdict.tell === 'account' && verdict.cool !== 'no') target.key?.doubt()
+    if (verdict.tell === 'account' && verdict.cool !== 'no') target.key?.doubt(refusesKey.has(cause))
     return isFirst
   }
 

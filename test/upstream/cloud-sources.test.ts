@@ -820,7 +820,7 @@ test('clouds a week of hourly renewals leaves no moment without a valid credenti
   assert.deepEqual(cloud.mistakes, [])
 })
 
-test('clouds the health of an account is reset by another identity, or by another credential after a refusal, and by no other renewal', async () => {
+test('clouds the health of an account is reset by another identity, or by another credential after a refusal of the key, and by no other renewal', async () => {
   for (const temporary of ['web identity', 'container, with the word of a file', 'instance metadata, version 2']) {
     const role = await start(sources.find(({ name }) => name === temporary)!.set)
     await role.begin()
@@ -829,14 +829,18 @@ test('clouds the health of an account is reset by another identity, or by anothe
     await role.settled()
     assert.notEqual(role.key.value, value)
     assert.equal(role.key.version, version, 'every hour has another id and secret')
-    role.key.doubt()
-    role.pass(5_000)
-    await role.settled()
-    assert.equal(role.key.version, version + 1)
+    for (const isForKey of [false, true]) {
+      const refused = role.key.value
+      role.key.doubt(isForKey)
+      role.pass(5_000)
+      await role.settled()
+      assert.notEqual(role.key.value, refused)
+      assert.equal(role.key.version, version + Number(isForKey))
+    }
   }
   const fixed = await start(sources.find(({ name }) => name === 'shared files, the profile of AWS_PROFILE')!.set)
   await fixed.begin()
-  fixed.key.doubt()
+  fixed.key.doubt(true)
   fixed.pass(5_000)
   await fixed.settled()
   assert.equal(fixed.key.version, 1, 'the same keys are refused again')

@@ -52,7 +52,7 @@ const renewed = 'info key_renewed {"account":"far/a"}'
 
 test('a key of the configuration never changes, and one of a disabled account is not known', () => {
   const key = fixedKey({ name: 'a', key: new Secret('k-1'), isEnabled: true })
-  key.doubt()
+  key.doubt(true)
   assert.deepEqual([key.value, key.version, key.known], ['k-1', 0, ['k-1']])
   const { keyring, account } = start()
   const off = keyring.keyOf({ ...account(sh('echo k-2')), isEnabled: false })
@@ -258,7 +258,7 @@ test('N-F3 the command of a refused key runs early, but at least five seconds af
   await use(one)
   const key = keyring.keyOf(one)
   pass(1_000)
-  key.doubt()
+  key.doubt(true)
   pass(3_999)
   assert.equal(runs(), 1)
   pass(1)

@@ -22,13 +22,13 @@ type Layout = Record<string, { accounts: readonly string[]; off?: readonly strin
 /**
  * Upstreams by name with their accounts, all of which serve one model.
  * @param keyless names of accounts that have no key at the moment
- * @param keys `version` is the version of all keys
+ * @param keys `version` is the version of all keys. `doubts` gets what is said of a key that was refused
  */
 function start(
   layout: Layout,
   memory?: PoolMemory,
   keyless: ReadonlySet<string> = new Set(),
-  keys: { version: number } = { version: 0 },
+  keys: { version: number; doubts?: boolean[] } = { version: 0 },
 ) {
   let nowMs = 1_000
   const upstreams = new Map<string, Upstream>()
@@ -58,7 +58,7 @@ function start(
     get version() {
       return keys.version
     },
-    ...{ known: [], doubt() {} },
+    ...{ known: [], doubt: (isForKey: boolean) => void keys.doubts?.push(isForKey) },
   }))
   const pass = (ms: number) => {
     nowMs += ms
@@ -210,6 +210,17 @@ test('U1 401, 402, 403 and 429 may cool all of a pool; other failures at most ha
       if (choice) pool.enter(choice, search(), false).failed(verdict, 'a cause', undefined)
     }
     assert.equal(pool.list([model]).filter(({ state }) => state === 'ready').length, open, verdict.tell)
+  }
+})
+
+test('F-U18 only a refusal of the key itself counts against the key, and none of money or permissions', () => {
+  const causes = { upstream_401: true, upstream_402: false, upstream_403: false }
+  const alarms = { upstream_account_key: true, upstream_account_spent: false, upstream_account_denied: false }
+  for (const [cause, isForKey] of Object.entries({ ...causes, ...alarms })) {
+    const doubts: boolean[] = []
+    const { pool, model } = start(eight, undefined, undefined, { version: 0, doubts })
+    pool.enter(ask(pool, model)!, { affinity: undefined }, false).failed(barred, cause, undefined)
+    assert.deepEqual(doubts, [isForKey], cause)
   }
 })
 
