@@ -134,6 +134,31 @@ test('an agent loop with thinking ends in a text that quotes the result', async 
   assert.equal(textOf(second), 'The tool get_weather returned "Sunny, 21°".')
 })
 
+test('an image or a file in a tool result counts as one beside it', async () => {
+  const use = { type: 'tool_use', id: 'toolu_1', name: 'get_weather', input: {} }
+  const source = { type: 'text', media_type: 'text/plain', data: 'Sunny' }
+  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }
+  const countOf = async (...content: object[]) => {
+    const result = { type: 'tool_result', tool_use_id: use.id, content }
+    const messages = [
+      { role: 'user', content: 'Go' },
+      { role: 'assistant', content: [use] },
+      { role: 'user', content: [result, { type: 'text', text: 'What is it?' }] },
+    ]
+    const message = await client.messages.create({ model: 'sim', max_tokens: 900, messages, tools: [weather] } as never)
+    return [message.usage.input_tokens, textOf(message)] as const
+  }
+  const [without] = await countOf({ type: 'text', text: 'Sunny' })
+  for (const [block, noun] of [
+    [{ type: 'document', source }, /1 file\./],
+    [image, /1 image\./],
+  ] as const) {
+    const [tokens, text] = await countOf(block)
+    assert.ok(tokens >= without + 100, `${block.type}: ${tokens} beside ${without}`)
+    assert.match(text, noun)
+  }
+})
+
 test('wires/message-wire 5.1 omitted thinking has a signature and no text, and is billed', async () => {
   const thinking = { type: 'adaptive' as const, display: 'omitted' as const }
   const message = await client.messages.stream({ ...ask('Hi'), thinking }).finalMessage()

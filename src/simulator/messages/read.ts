@@ -65,9 +65,11 @@ function readBlock(block: SimulatorJson, turn: PromptTurn): Segment {
   let extraTokens = type === 'image' || type === 'document' ? mediaTokens : 0
   if (type === 'tool_result') {
     const inner = blocksOf(block['content'])
-    const images = inner.filter((one) => one['type'] === 'image').length
+    const countOf = (kind: string) => inner.filter((one) => one['type'] === kind).length
+    const [images, files] = [countOf('image'), countOf('document')]
     turn.images += images
-    extraTokens += images * mediaTokens
+    turn.files += files
+    extraTokens += (images + files) * mediaTokens
     const text = inner
       .filter((one) => one['type'] === 'text')
       .map((one) => one['text'])
