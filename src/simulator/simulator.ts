@@ -88,7 +88,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     void handle(request, response).catch(() => response.destroy())
   })
   server.listen(port, host)
-  await new Promise((resolve, reject) => server.once('listening', resolve).once('error', reject))
+  await new Promise((resolve, reject) => server.once('listening', resolve).on('error', reject))
   const bound = (server.address() as AddressInfo).port
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { createServer } from 'node:net'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { createServer, type Server } from 'node:net'
 import test from 'node:test'
 import { type AnsweredRequest, startSimulator } from '../../src/simulator/simulator.ts'
 import { run, runWarm } from '../cli/run.ts'
@@ -19,6 +20,19 @@ async function start() {
 }
 
 const messages = [{ role: 'user', content: 'What is the capital of France?' }]
+
+test('F-P11 the simulator goes on after connections that could not be accepted', async () => {
+  const { post } = await start()
+  const ask = async () => (await post('/v1/messages', { model: 'sim', max_tokens: 20, messages })).status
+  const servers = new Set<Server>()
+  const note = (message: unknown) => void servers.add((message as { socket: { server: Server } }).socket.server)
+  subscribe('net.server.socket', note)
+  assert.equal(await ask(), 200)
+  unsubscribe('net.server.socket', note)
+  const [server] = servers
+  for (let count = 0; count < 2; count++) server!.emit('error', new Error('accept EMFILE'))
+  assert.equal(await ask(), 200)
+})
 
 test('N-F18 the simulator’s count of tokens equals its bill, with tools and system', async () => {
   const { post } = await start()
