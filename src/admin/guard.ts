@@ -36,11 +36,15 @@ export function isOurHost(host: string | undefined, { port, isSecure, publicUrl,
   const [, bracketed, plain, said] = /^(?:\[([\da-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i.exec(host ?? '') ?? []
   const name = (bracketed ?? plain)?.toLowerCase()
   if (name === undefined) return false
-  if (publicUrl && [publicUrl.host, `${publicUrl.hostname}:${publicUrl.port || '443'}`].includes(host!.toLowerCase()))
-    return true
+  if (publicUrl && [publicUrl.host, withPort(publicUrl)].includes(host!.toLowerCase())) return true
   const isLoopback = name === 'localhost' || name === '::1' || (isIP(name) === 4 && name.startsWith('127.'))
   const isNamed = isLoopback || (isSecure && names?.(name) === true)
   return isNamed && Number(said ?? (isSecure ? 443 : 80)) === port
+}
+
+/** Returns the host of a URL with its port, which some proxies write into `Host` although it is the usual one. */
+function withPort({ protocol, hostname, port }: URL): string {
+  return `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`
 }
 
 /**

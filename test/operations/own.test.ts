@@ -3,6 +3,7 @@ import { request } from 'node:http'
 import test from 'node:test'
 import fc from 'fast-check'
 import type { Books } from '../../src/accounts/books.ts'
+import { isOurHost } from '../../src/admin/guard.ts'
 import { allOperations, pathFields } from '../../src/operations/openapi.ts'
 import type { TestGateway, TestOptions } from '../support/gateway.ts'
 import { testModel } from '../support/gateway.ts'
@@ -150,6 +151,17 @@ test('Y19 pages answer under the name of api_url, and have their own limits, whi
   const asked = await Promise.all(Array.from({ length: 260 }, () => own('/console/api/me', { headers: bearer(keyA) })))
   assert.ok(asked.some(({ status }) => status === 429))
   assert.equal((await gateway.post('/v1/chat/completions', question)).status, 200)
+})
+
+test('Y19 the name of api_url may have the usual port of its scheme, which some proxies add', () => {
+  for (const [url, ours, other] of [
+    ['https://gw.example', 'gw.example:443', 'gw.example:80'],
+    ['http://gw.example', 'gw.example:80', 'gw.example:443'],
+    ['http://gw.example:8080', 'gw.example:8080', 'gw.example:80'],
+  ] as const) {
+    const site = { port: 9_999, isSecure: false, publicUrl: new URL(url) }
+    assert.deepEqual([isOurHost(ours, site), isOurHost(other, site)], [true, false], url)
+  }
 })
 
 test('Y19 a sign-in, which needs no key, has a body of at most 4 KiB', async () => {
