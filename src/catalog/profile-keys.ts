@@ -192,7 +192,9 @@ export const profileKeys = z.strictObject({
     .describe(
       'messages: how the body differs for a cloud whose path contains the model and says whether the answer is a stream.',
     ),
-  prefer_stream: flag.describe('Whether the gateway asks the upstream for a stream even if the client asks for JSON.'),
+  prefer_stream: flag.describe(
+    'Whether the gateway asks the upstream for a stream even if a client of another wire asks for JSON.',
+  ),
 })
 
 export type ProfileKeys = z.output<typeof profileKeys>
