@@ -525,8 +525,9 @@ function endsOf(facts: Facts, key: KeyRow, wishedMs: number | undefined): Pick<K
   // A key of another gateway that was not rotated has no grace period, so it can get any expiry. The expiry of its
   // successor (`ownExpiresMs`) stays the same.
   if (key.origin !== undefined && !facts.isRotated) return { expiresMs: wishedMs, ownExpiresMs }
-  // In older stores, both ends of a rotated key may be equal. Then only a key of its line shows the rotation.
-  const isRotated = facts.isRotated || (expiresMs !== undefined && expiresMs !== ownExpiresMs)
+  // In older stores, both ends of a rotated key may be equal. Then only a key of its line shows the rotation. That counts
+  // only for the first key, because a later key of the line may be the successor of another key.
+  const isRotated = (facts.isRotated && id === key.scope) || (expiresMs !== undefined && expiresMs !== ownExpiresMs)
   if (!isRotated) {
     // If an operator shortens the life of a key that a person made, `ownExpiresMs` keeps the old end. Then the
     // provider's next confirmation of the person does not move the shortened end (src/accounts/sign-in/own-keys.ts).

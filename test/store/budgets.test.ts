@@ -138,6 +138,19 @@ onEachStore((engine) => {
     assert.deepEqual(await verify(store), [])
   })
 
+  test('R15 a key may get any end until it is rotated itself, even if the key before it is rotated once more', async () => {
+    const store = await engine.open({ atMs: noon })
+    const { id } = await store.createAccount('one')
+    const { id: first } = await store.createKey(id)
+    const second = (await store.rotateKey(first, 3_600_000)).id
+    await store.turn(noon + 60_000)
+    const third = (await store.rotateKey(first, 3_600_000)).id
+    for (const key of [second, third])
+      for (const expiresMs of [noon + 9e9, null])
+        assert.equal((await store.updateKey(key, { expiresMs })).expiresMs, expiresMs ?? undefined)
+    await assert.rejects(store.updateKey(first, { expiresMs: null }), { code: 'key_rotated' })
+  })
+
   test('R15 a new or changed window of a budget is counted from the ledger; a changed amount changes no spending', async () => {
     const { store, id, keyId, post, spent } = await open(null)
     await post(keyId, 2)
