@@ -10,6 +10,7 @@ import { until } from '../support/waiting.ts'
 const [source, framework] = ['../../console/src', 'preact']
 const { h, render } = await import(framework)
 const { act } = await import(`${framework}/test-utils`)
+const { useLive } = await import(`${source}/api/live.ts`)
 const { useLoad } = await import(`${source}/api/load.ts`)
 const { failingModels, unreachedServers } = await import(`${source}/api/ask.ts`)
 const session = await import(`${source}/session.ts`)
@@ -27,7 +28,8 @@ const { fetch } = globalThis
 // Other files share the process, so the browser's globals are there only while these tests run.
 before(() => {
   const standIn: typeof fetch = async (url) => api(String(url).replace(/^.*\/api\/v1/, ''))
-  Object.assign(globalThis, { window: { localStorage, location: { hash: '' } }, fetch: standIn })
+  const timers = { setTimeout: () => 0, clearTimeout() {} }
+  Object.assign(globalThis, { window: { localStorage, location: { hash: '' }, ...timers }, fetch: standIn })
 })
 after(() => {
   globalThis.fetch = fetch
@@ -46,6 +48,15 @@ const answerAs =
 /** Shows what is loaded of a path. @returns each distinct figure that was shown, and a function that leaves the page */
 async function show(path: string) {
   const shown: unknown[] = []
+  const { leave } = await mount(() => {
+    const { data } = useLoad(path)
+    if (data !== undefined && data !== shown.at(-1)) shown.push(data)
+  })
+  return { shown, leave }
+}
+
+/** Mounts a component that renders nothing. @param use calls the hooks of the component */
+async function mount(use: () => void) {
   const place = {
     childNodes: [],
     firstChild: null,
@@ -53,12 +64,11 @@ async function show(path: string) {
     contains: () => false,
   }
   const Page = () => {
-    const { data } = useLoad(path)
-    if (data !== undefined && data !== shown.at(-1)) shown.push(data)
+    use()
     return null
   }
   await act(() => render(h(Page, null), place))
-  return { shown, leave: () => act(() => render(null, place)) }
+  return { leave: (): Promise<void> => act(() => render(null, place)) }
 }
 
 const endings: [how: string, end: () => Promise<void>][] = [
@@ -120,6 +130,28 @@ test('the next user of a tab is not shown the status of the gateway that an oper
   await session.signIn('a key')
   assert.deepEqual([session.status.peek(), failingModels.peek(), unreachedServers.peek()], [undefined, [], undefined])
   await session.signOut()
+})
+
+test('the next user of a tab is not shown an event that comes when an operator has just signed out', async () => {
+  let tell = (_: { data: string }) => {}
+  const stream = class {
+    addEventListener(name: string, listen: typeof tell) {
+      if (name === 'tick') tell = listen
+    }
+  }
+  Object.assign(globalThis, { EventSource: stream })
+  api = (path) => (path === '/me' ? Response.json({ kind: 'owner', name: 'ann' }) : answerAs('one')(path))
+  await session.signIn('a token')
+  const hear = () => {}
+  const { leave } = await mount(() => useLive('tick', hear))
+  const tick = { data: JSON.stringify({ failing: ['m'], unreached: ['other@host'] }) }
+  tell(tick)
+  assert.deepEqual([failingModels.peek(), unreachedServers.peek()], [['m'], 'other@host'])
+  await session.signOut()
+  await leave()
+  tell(tick)
+  assert.deepEqual([failingModels.peek(), unreachedServers.peek()], [[], undefined])
+  Reflect.deleteProperty(globalThis, 'EventSource')
 })
 
 test('an answer that arrives after its user has signed out is not shown', async () => {

@@ -66,6 +66,8 @@ function open(): void {
 }
 
 function tell(name: keyof LiveEvents, { data }: MessageEvent<string>): void {
+  // The stream is still open for a while after its last listener has gone, which may have been at a sign-out.
+  if (!isWanted()) return
   const read = data === '' ? {} : (JSON.parse(data) as never)
   if (name === 'tick') {
     const { unreached, failing = [] } = read as Tick
