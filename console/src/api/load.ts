@@ -86,8 +86,8 @@ export function useList<T>(path: string | undefined) {
     items,
     hasMore: Boolean(next),
     last: first.isOld ? undefined : (rest.last.value ?? first.data),
-    /** Whether further pages are shown. Loading the list again would leave only the first one. */
-    isLong: rest.items.value.length > 0,
+    /** Whether further pages are shown or searched. Loading the list again would leave only the first one. */
+    isLong: rest.items.value.length > 0 || Boolean(rest.next.value),
     more,
     isMore: rest.busy.value,
   }

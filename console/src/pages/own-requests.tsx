@@ -7,7 +7,7 @@ import type { LedPerson, Listed, OwnExplanation, OwnModel, OwnRequest } from '..
 import { Outcome, tellNoModel } from '../ui/badges.tsx'
 import { Select } from '../ui/form.tsx'
 import { Count, Credits, Ms, Time } from '../ui/numbers.tsx'
-import { Empty, Failure, NotListed, Panel, Shown, Skeleton } from '../ui/states.tsx'
+import { Failure, NoneFits, NotListed, Panel, Shown, Skeleton } from '../ui/states.tsx'
 import { type Column, furtherOf, Table } from '../ui/table.tsx'
 import { useBill } from './explain.tsx'
 import { Fact } from './key-fields.tsx'
@@ -133,11 +133,11 @@ function RequestList({ selected }: { selected: string | undefined }) {
       <Shown of={list} height={36} lines={10}>
         {() =>
           !list.items || list.items.length === 0 ? (
-            <Empty act={<a href={pageHref('setup')}>Set up an agent</a>}>
+            <NoneFits of={list} act={<a href={pageHref('setup')}>Set up an agent</a>}>
               {model || outcome || from
                 ? 'No request fits.'
                 : 'No request is listed yet. Requests are listed when they end.'}
-            </Empty>
+            </NoneFits>
           ) : (
             <Table
               label="Requests"

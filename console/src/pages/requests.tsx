@@ -19,7 +19,7 @@ import { CsvButton } from '../ui/csv-button.tsx'
 import { Select } from '../ui/form.tsx'
 import { Count, Credits, Ms, Time } from '../ui/numbers.tsx'
 import { Pick, PickAccount, useNamed } from '../ui/pick.tsx'
-import { Empty, NotListed, Shown } from '../ui/states.tsx'
+import { NoneFits, NotListed, Shown } from '../ui/states.tsx'
 import { type Column, furtherOf, Table } from '../ui/table.tsx'
 import { Explain } from './explain.tsx'
 import { usagePath, useFresh, useRange } from './figures.ts'
@@ -155,11 +155,11 @@ function RequestList({ selected }: { selected: string | undefined }) {
       <Shown of={list} height={36} lines={10}>
         {() =>
           rows.length === 0 ? (
-            <Empty>
+            <NoneFits of={list}>
               {Object.values(filter).some(Boolean) || hasTime
                 ? 'No request fits.'
                 : 'No request is listed yet. Requests are listed here when they end, even failed ones.'}
-            </Empty>
+            </NoneFits>
           ) : (
             <Table
               label="Requests"

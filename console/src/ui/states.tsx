@@ -45,6 +45,23 @@ export function Empty({ children, act }: { children: ComponentChildren; act?: Co
   )
 }
 
+/**
+ * Shows that no request fits. The gateway searches a long ledger step by step, so a page without requests need not be
+ * the last one. A button then continues the search.
+ */
+export function NoneFits({
+  of: { hasMore, isMore, more },
+  ...none
+}: Parameters<typeof Empty>[0] & { of: { hasMore: boolean; isMore: boolean; more(): Promise<void> } }) {
+  if (!hasMore) return <Empty {...none} />
+  const further = (
+    <button type="button" aria-disabled={isMore} onClick={() => void more()}>
+      Search further
+    </button>
+  )
+  return <Empty act={further}>None of the newest requests fits. Older ones are not searched yet.</Empty>
+}
+
 /** Says below the last page of a list which rows are not listed, and why. */
 export function NotListed({ of: { last } }: { of: { last: Listed<unknown> | undefined } }) {
   const since = last?.unbilled_since

@@ -202,6 +202,25 @@ const entryTrial: Trial = {
   }),
 }
 
+const searchTrial: Trial = {
+  name: 'lists: a search for requests that has found none yet is continued by a button',
+  run: signedIn({ as: 'viewer' }, async ({ rig, view, page }) => {
+    const { key } = await rig.makeAccount('acme')
+    await rig.ask(key, 'dear')
+    // The gateway answers so if none of some thousand entries of the ledger fits.
+    await page.route(/\/requests\?upstream=sim&limit=50$/, (route) => route.fulfill({ json: { items: [], next: 'c' } }))
+    await page.route(/\/requests\?.*&cursor=c$/, (route) =>
+      route.continue({ url: route.request().url().replace('&cursor=c', '') }),
+    )
+    await visit(view, rig, 'requests?upstream=sim')
+    const further = page.locator('button:text-is("Search further")')
+    await further.waitFor()
+    assert.deepEqual(await findBarriers(view), [])
+    await further.click()
+    await page.waitForSelector('table[aria-rowcount="2"]')
+  }),
+}
+
 const upstreamTrial: Trial = {
   name: 'lists: Upstreams is loaded a few times, and not once for each service whose state changes',
   run: signedIn(
@@ -371,6 +390,7 @@ export const listTrials: readonly Trial[] = [
   tailTrial,
   liveTrial,
   entryTrial,
+  searchTrial,
   upstreamTrial,
   keyTrial,
   headingTrial,
