@@ -284,17 +284,18 @@ function sentName({ type, created_time: createdSeconds }: OneApiRow, mapped: str
 }
 
 /**
- * Computes prices from ratios in the options. A ratio of 1 is $0.002 for 1,000 tokens (relay/billing/ratio/model.go).
- * The options lack the ratios that are built into one-api. If one of a model's two ratios is missing, the price comes
- * from a preset or from `--prices`. In new-api, the ratios of the client's name count. In one-api, those of the mapped
- * name count. They may have the type of the channel, as in `gpt-x(3)`. If the mapped name has no ratios, those of the
- * client's name are taken.
+ * Computes prices from ratios in the options. With a ratio of 1, a token takes 1 from the quota (`postConsumeQuota` in
+ * relay/controller/helper.go). The options lack the ratios that are built into one-api. If one of a model's two ratios
+ * is missing, the price comes from a preset or from `--prices`. In new-api, the ratios of the client's name count. In
+ * one-api, those of the mapped name count. They may have the type of the channel, as in `gpt-x(3)`. If the mapped name
+ * has no ratios, those of the client's name are taken.
  */
 function ratiosOf(
   options: readonly OneApiRow[],
   dialect: OneApiDialect,
 ): (model: string, mapped: string, kind: string, type: number) => object {
   const of = (key: string) => parseObject(textOf(optionOf(options, key))) ?? {}
+  const unit = unitOf(options)
   const [inputs, outputs] = [of('ModelRatio'), of('CompletionRatio')]
   const [reads, writes] = [of('CacheRatio'), of('CreateCacheRatio')]
   // `GetCreateCacheRatio` in setting/ratio_setting/cache_ratio.go
@@ -304,7 +305,7 @@ function ratiosOf(
       const ratioOf = (ratios: Readonly<Record<string, unknown>>) => ratios[`${name}(${type})`] ?? ratios[name]
       const [ratio, factor, read, write = usualWrite] = [inputs, outputs, reads, writes].map(ratioOf)
       if (typeof ratio !== 'number' || typeof factor !== 'number') continue
-      const input = round(ratio * 2e-6)
+      const input = round(ratio / unit)
       return {
         input_cost_per_token: input,
         output_cost_per_token: round(input * factor),
@@ -332,7 +333,7 @@ export function planOneApiKeys(
 ): KeysPlan {
   const settings: ImportedSetting[] = []
   const notes = new Set<string>()
-  const unit = Number(optionOf(options, 'QuotaPerUnit')) || 500_000
+  const unit = unitOf(options)
   // A quota can exceed the largest possible balance. It is then replaced by the largest balance.
   const nanosOf = (quota: unknown) => BigInt(Math.round(Math.min(Math.max(0, Number(quota) || 0) / unit, 9e9) * 1e9))
   const accounts = new Map<unknown, ForeignImport['accounts'][number]>()
@@ -445,6 +446,11 @@ function modelsByGroup(channels: readonly OneApiRow[]): (group: string) => strin
     const models = groups.get(group) ?? new Set()
     return models.size < all.size ? [...models] : undefined
   }
+}
+
+/** Returns the quota that becomes one credit. The usual number makes a credit one US dollar. */
+function unitOf(options: readonly OneApiRow[]): number {
+  return Number(optionOf(options, 'QuotaPerUnit')) || 500_000
 }
 
 function optionOf(options: readonly OneApiRow[], key: string): unknown {

@@ -385,6 +385,20 @@ test('issue 50 import one-api takes the ratios of the mapped name, and import ne
   assert.deepEqual(pricesOf('new-api', 14, 'real'), { ...own, cache_creation_input_token_cost_above_1hr: 4e-6 })
 })
 
+test('issue 50 import one-api and new-api convert quota and prices by the same QuotaPerUnit', () => {
+  for (const dialect of ['one-api', 'new-api'] as const) {
+    const options = { ModelRatio: { a: 1 }, CompletionRatio: { a: 4 }, QuotaPerUnit: 1_000_000 as unknown as Entry }
+    const [params] = listOf(dialect, {}, options).params
+    assert.deepEqual([params!['input_cost_per_token'], params!['output_cost_per_token']], [1e-6, 4e-6])
+    const users = [{ id: 1, username: 'u', quota: 1_000_000 }]
+    const tokens = [{ id: 1, user_id: 1, key: 'k' }]
+    const rows = { channels: [], users, tokens, options: [{ key: 'QuotaPerUnit', value: '1000000' }] }
+    const { foreign } = planOneApiKeys(rows, { dialect, nowMs: 0, untilMs: undefined })
+    // The quota pays for a million tokens of the ratio 1, before and after the import.
+    assert.equal(foreign.accounts[0]!.creditNanos, 1_000_000_000n)
+  }
+})
+
 test('issue 50 import new-api takes the usual ratio of cache writes, and lists reads whose ratio the options lack', () => {
   const ratios = { ModelRatio: { a: 1 }, CompletionRatio: { a: 4 } }
   const readOf = (dialect: OneApiDialect, more: Record<string, Entry>) => {
