@@ -1,6 +1,7 @@
 import { hostname, userInfo } from 'node:os'
+import { originOf } from '../config/client-url.ts'
 import type { Address, Config } from '../config/config.ts'
-import { formatAddress, isLoopback } from '../config/values.ts'
+import { isLoopback } from '../config/values.ts'
 import { openBooks } from '../store/open-books.ts'
 
 type AdminPlaces = { adminAddress: Address; ownAddress?: Address | undefined }
@@ -13,9 +14,9 @@ type AdminPlaces = { adminAddress: Address; ownAddress?: Address | undefined }
 export function findConsole(config: Config, { adminAddress, ownAddress }: AdminPlaces): string | undefined {
   const { adminUrl, adminTls } = config
   if (adminUrl !== undefined) return `${adminUrl.replace(/\/$/, '')}/console/`
-  if (adminTls) return `https://${formatAddress(adminAddress)}/console/`
+  if (adminTls) return `${originOf(adminAddress, 'https')}/console/`
   const own = isLoopback(adminAddress) ? adminAddress : ownAddress
-  return own && `http://${formatAddress(own)}/console/`
+  return own && `${originOf(own)}/console/`
 }
 
 /**

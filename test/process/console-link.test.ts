@@ -16,6 +16,12 @@ const places: [
   ['on loopback of IPv6', {}, { adminAddress: at('::1') }, 'http://[::1]:8081/console/'],
   ['with TLS', { adminTls: tls }, { adminAddress: at('192.0.2.7') }, 'https://192.0.2.7:8081/console/'],
   [
+    'with TLS on all addresses, which is no name that the listener accepts',
+    { adminTls: tls },
+    { adminAddress: at('0.0.0.0') },
+    'https://127.0.0.1:8081/console/',
+  ],
+  [
     'in clear from other machines, beside which loopback answers',
     {},
     { adminAddress: at('0.0.0.0'), ownAddress: at('127.0.0.1', 9_000) },
