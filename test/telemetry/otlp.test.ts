@@ -251,8 +251,9 @@ test('data that a collector rejects are dropped and counted; requests never wait
   const ask = async () => (await gateway.post('/v1/chat/completions', { ...question, model: 'native-chat' })).text()
   const figure = async (name: string) => {
     const text = await (await fetch(`${gateway.adminUrl}/metrics`)).text()
-    return Number(new RegExp(`^${name}\\{signal="traces"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0)
+    return Number(new RegExp(`^${name}\\{signal="traces"\\} (\\d+)$`, 'm').exec(text)?.[1])
   }
+  assert.equal(await figure('triwire_telemetry_dropped_total'), 0)
   await ask()
   await until(async () => (await figure('triwire_telemetry_dropped_total')) === 1, 'it is counted')
   assert.equal((await gateway.logWith({ event: 'telemetry_lost' }))['why'], 'status 400')

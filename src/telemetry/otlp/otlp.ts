@@ -52,6 +52,8 @@ export function startOtlp({ settings, version, others, config, log }: OtlpParts)
   const { traces, metrics, sampleShare, propagate } = settings
   const exported = new Counter(families.telemetryExported)
   const dropped = new Counter(families.telemetryDropped)
+  // An alert on the growth of a count misses the first case if the count does not begin with 0.
+  for (const signal of ['traces', 'metrics'] as const) if (settings[signal]) dropped.add(0, signal)
   const places = createPlaces(config)
   const figures = createGenAiFigures(settings.genai === 'compat')
   const described = JSON.stringify({ attributes: describeProcess(settings, version) })
