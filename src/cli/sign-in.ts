@@ -4,7 +4,7 @@ import type { AccountReader } from '../accounts/planless.ts'
 import type { Config } from '../config/config.ts'
 import { commandLine } from '../programs/shells.ts'
 import { type GlobalOptions, usage } from './options.ts'
-import { formatFields, print } from './print.ts'
+import { formatFields, note, print } from './print.ts'
 
 type ExplainOptions = GlobalOptions & { groups?: string; email?: string }
 
@@ -39,7 +39,7 @@ export function addSignInCommand(program: Command): void {
         const { lookAtAccounts } = await import('../store/open.ts')
         // If the store does not answer, the rule is shown without a look at its account.
         const warnings = await lookAtAccounts(store, (accounts) => warnOfRules(accounts, [rule])).catch(() => [])
-        for (const { message } of warnings ?? []) console.error(`warning: ${message}`)
+        for (const { message } of warnings ?? []) note(command, message)
       }
       print(command, told, () => formatExplained(told))
       if (!rule) process.exitCode = 1

@@ -128,7 +128,7 @@ test('issue 45 `check` and `sign-in explain` name accounts of rules that the sto
   store.close()
   const before = readdirSync(cwd)
   assert.deepEqual(await check(), [{ path: 'sign_in.rules[2].account', message }])
-  const found = { acme: '', "gone's team": `warning: ${message}\n`, platform: '' }
+  const found = { acme: '', "gone's team": `${JSON.stringify({ note: message })}\n`, platform: '' }
   for (const [group, stderr] of Object.entries(found)) assert.equal((await explain(group)).stderr, stderr)
   assert.deepEqual(readdirSync(cwd), before)
   // A rule may name the id of an account too.
