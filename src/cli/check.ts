@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts'
 import { type OlderRelease, olderReleases } from '../config/older-releases.ts'
 import type { UpstreamAnswered } from '../live/ask-upstreams.ts'
 import { type GlobalOptions, timeoutOption } from './options.ts'
-import { clearProgress, formatTable, print, showProgress, withoutSecretsIn } from './print.ts'
+import { clearProgress, formatTable, note, print, showProgress, withoutSecretsIn } from './print.ts'
 
 type CheckOptions = GlobalOptions & { for?: OlderRelease; online?: true; everyModel?: true; timeout: number }
 
@@ -40,9 +40,9 @@ export function addCheckCommand(program: Command): void {
             `note: ${config.file} has no catalog: the built-in models are served, and the simulator answers`,
           )
         for (const warning of warnings) console.error(`warning: ${formatWarning(warning)}`)
-        if (!ofAccounts)
-          console.error(`note: ${store.shown} does not answer, so the configuration was not compared with its accounts`)
       }
+      if (!ofAccounts)
+        note(command, `${store.shown} does not answer, so the configuration was not compared with its accounts`)
       const { checkOlder, sayOlder } = await import('./check-older.ts')
       const { configText } = await import('../config/load.ts')
       const older = options.for && (await checkOlder(options.for, config, configText(options)))

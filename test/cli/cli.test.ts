@@ -270,6 +270,16 @@ test('A2 T5 U12 check reports cache marks without a price for writing, and priva
   assert.match(said.stderr, /warning: line 8: catalog\.models\[3\] has an upstream in a private network/)
 })
 
+test('X4 check says that a database does not answer, with --json in JSON', async () => {
+  const cwd = testFolder('cli')
+  const store = 'postgres://127.0.0.1:1/nowhere'
+  const seal_key = Buffer.from('a seal key of thirty-two bytes..').toString('base64')
+  writeFileSync(join(cwd, 'triwire.yaml'), JSON.stringify({ store, state_dir: './state', seal_key }))
+  const told = `${store} does not answer, so the configuration was not compared with its accounts`
+  assert.ok((await runWarm(['check'], { cwd })).stderr.includes(`note: ${told}\n`))
+  assert.equal((await runWarm(['check', '--json'], { cwd })).stderr, `${JSON.stringify({ note: told })}\n`)
+})
+
 test('a mistake in the configuration is reported line by line, and does not prevent commands on the store', async () => {
   const cwd = testFolder('cli')
   writeFileSync(join(cwd, 'triwire.yaml'), 'listen: 127.0.0.1:8080\nunknown_key: 1\n')
