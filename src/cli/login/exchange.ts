@@ -1,3 +1,4 @@
+import { parseObject } from '../../bytes/json.ts'
 import { ask, explainFailure } from '../ask.ts'
 import { SignInFault } from './fault.ts'
 import { isSafe } from './gateway-url.ts'
@@ -44,20 +45,10 @@ export async function askEndpoint(
       signal: AbortSignal.timeout(Math.ceil(limitMs)),
     })
     const text = await response.text(answerBytesMax)
-    return { status: response.status, body: readObject(text), location: response.headers.get('location') }
+    return { status: response.status, body: parseObject(text) ?? {}, location: response.headers.get('location') }
   } catch (error) {
     const why = explainFailure(error, url, `no answer within ${Math.round(limitMs / 1_000)} s`)
     throw new SignInFault(1, `${new URL(url).origin} cannot be reached: ${why}`)
-  }
-}
-
-/** Reads a JSON object. Any other text gives an empty object. */
-export function readObject(text: string): OauthJson {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? (value as OauthJson) : {}
-  } catch {
-    return {}
   }
 }
 

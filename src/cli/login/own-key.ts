@@ -1,7 +1,8 @@
 import { hostname } from 'node:os'
 import { ownNameMax } from '../../accounts/sign-in/rows.ts'
+import { parseObject } from '../../bytes/json.ts'
 import { ask, explainFailure } from '../ask.ts'
-import { plainText, readObject } from './exchange.ts'
+import { plainText } from './exchange.ts'
 import { SignInFault } from './fault.ts'
 
 const patienceMs = 10_000
@@ -30,7 +31,7 @@ export async function makeOwnKey(url: string, bearer: string, agent: string): Pr
       `${place} cannot be reached: ${explainFailure(error, place, `no answer within ${patienceMs / 1_000} s`)}`,
     )
   }
-  const { key, detail, title } = readObject(text)
+  const { key, detail, title } = parseObject(text) ?? {}
   if (status === 201 && typeof key === 'string' && /^[A-Za-z0-9_-]{8,200}$/.test(key)) return key
   const why = plainText(detail ?? title)
   throw new SignInFault(1, `the gateway makes no key for ${agent} (status ${status})${why ? `: ${why}` : ''}`)
