@@ -197,9 +197,8 @@ function groupsOf(made: LitellmMaking, name: string, written: readonly Deploymen
           `${name}: the price of ${deployment.figureNames[0]} is not known; that of the other deployments is taken.`,
         )
     }
-    const priced = read
     const id = byWire.size === 1 || wire === wires[0] ? name : firstFree(`${name}-${wire}`, made.exactNames)
-    return [{ id, name, wire, entry: entryOf(made, wire, priced, dearest) }]
+    return [{ id, name, wire, entry: entryOf(made, wire, read, dearest) }]
   })
 }
 

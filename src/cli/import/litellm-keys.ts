@@ -215,7 +215,7 @@ class KeysPlanning {
     const hasLimits = isLimited(row)
     const isAccount = this.#options.teams === undefined ? hasLimits : this.#options.teams === 'accounts'
     this.#noteLeft(row, `team ${alias}`)
-    const team = { id, alias, isBlocked: whyRefused(row) !== undefined, models: modelsOf(row['models']) }
+    const team = { isBlocked: whyRefused(row) !== undefined, models: modelsOf(row['models']) }
     if (isAccount) {
       const name = this.#freeName(alias, id)
       const notes: string[] = []
@@ -397,7 +397,6 @@ function toLabelWord(text: string): string {
 }
 
 type TeamPlan = {
-  alias: string
   isBlocked: boolean
   models: readonly string[] | undefined
   account: string | undefined
