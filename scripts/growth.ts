@@ -11,6 +11,7 @@ import { openExchange } from '../bench/exchange.ts'
 import { type ClientWire, clientWireNames } from '../src/catalog/wire-names.ts'
 import { GatewayError } from '../src/errors.ts'
 import type { Exchange } from '../src/gateway/exchange.ts'
+import { decodeRefusal } from '../src/wires/answers/faults.ts'
 import { jsonSeeds, streamSeeds } from '../test/translation/seeds.ts'
 import { fullBodies } from '../test/translation/support/bodies.ts'
 import { smallest } from '../test/translation/support/exchange.ts'
@@ -59,7 +60,7 @@ function* waysOf(client: ClientWire, model: ClientWire): Iterable<Way> {
     take: (text) => takeRequest(openExchange(Buffer.from(text), client, model)),
   }
   const [whole, streamed] = [ask(false), ask(true)]
-  yield { name: `refusal, ${pair}`, growths: growthsOf(refusal), take: (text) => whole.readRefusal(400, text) }
+  yield { name: `refusal, ${pair}`, growths: growthsOf(refusal), take: (text) => decodeRefusal(400, text) }
   for (const [at, seed] of jsonSeeds[model].entries()) {
     const growths = growthsOf(JSON.parse(seed))
     yield { name: `answer ${at}, ${pair}`, growths, take: (text) => takeWhole(whole, text) }

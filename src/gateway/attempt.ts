@@ -12,6 +12,7 @@ import type {
   Upstreams,
 } from '../upstream/target.ts'
 import type { Failure } from '../upstream/verdict.ts'
+import { decodeRefusal } from '../wires/answers/faults.ts'
 import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import type { Exchange } from './exchange.ts'
 import type { Flow, Held } from './fairness/places.ts'
@@ -422,7 +423,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   #refuse(): void {
     const text = this.#isPacked ? '' : this.#takeChunks().toString('utf8')
     const { status } = this
-    const fault = status >= 400 ? this.#exchange!.readRefusal(status, text, this.#exception) : broken
+    const fault = status >= 400 ? decodeRefusal(status, text, this.#exception) : broken
     this.#fail(fault, status >= 300 && status < 400 ? 'upstream_redirect' : `upstream_${status}`)
   }
 

@@ -9,12 +9,10 @@ import type { CacheWrites } from '../catalog/price-list.ts'
 import type { Profile } from '../catalog/profile.ts'
 import { compile, foldName, routingBetas } from '../catalog/routing-fields.ts'
 import { type ClientWire, wirePlaces } from '../catalog/wire-names.ts'
-import type { Fault } from '../inference/answer.ts'
 import { estimateBytesTokens } from '../inference/estimate.ts'
 import type { InferenceRequest, Loss } from '../inference/request.ts'
 import { boundsOf, type UsageBounds } from '../inference/usage.ts'
 import type { Target } from '../upstream/target.ts'
-import { decodeRefusal } from '../wires/answers/faults.ts'
 import type { NativeHead } from '../wires/answers/native-answer.ts'
 import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import { ClientBody } from '../wires/requests/client-body.ts'
@@ -79,8 +77,6 @@ export type Exchange = Outgoing & {
   openFold(): StreamFold
   /** Rewrites the text of a refusal in the client's terms, if the model speaks another wire. */
   inClientWords?: (text: string) => string
-  /** Reads a refusal in the model's wire. @param exception the AWS exception that the head names, if any */
-  readRefusal(status: number, bodyText: string, exception?: string): Fault
 }
 
 /** The request for an upstream, and a function that makes the request again for a model with another profile. */
@@ -278,7 +274,6 @@ export function exchangeNatively({ gateway, call, model, body, scopedKey, implic
     inputTokensEstimate,
     cacheWrites: cacheWritesOf(model, body, isMarked(model, body, bytes), body.hasEscapedLetters),
     bounds: adapted.isSelfContained ? boundsOf(bytes, inputTokensEstimate, body.mayHoldDataUrl) : unbounded,
-    readRefusal: decodeRefusal,
   })
 }
 
@@ -380,7 +375,6 @@ export function translate({ gateway, call, accountId, model, body, scopedKey, im
     },
     openFold: () => new TranslatedWhole(plan, client, head),
     inClientWords: (text: string) => inClientWords(text, source.speech, client.request),
-    readRefusal: decodeRefusal,
   })
 }
 

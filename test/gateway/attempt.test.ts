@@ -234,7 +234,7 @@ test('reliability §1.1 an attempt that is over reports nothing more, whatever i
       reads++
       throw new Error('nobody is there to read for')
     }
-    Object.assign(rig.exchange, { readWhole: read, openStream: read, readRefusal: read })
+    Object.assign(rig.exchange, { readWhole: read, openStream: read })
     say(rig)
     await rig.turn()
     assert.deepEqual(endOf(rig), [end, cause], name)
