@@ -81,3 +81,11 @@ test('U2 F-U26 the codes of a failed response that blame the request mean 400, a
     others,
   )
 })
+
+test('B25 a refusal with very many blanks is read in linear time', () => {
+  const beganMs = performance.now()
+  for (const blank of [' ', '\n', ' \n'])
+    assert.equal(decodeRefusal(400, `event:${blank.repeat(100_000)}x`).text.length, 1_000)
+  // A search that is quadratic takes a minute.
+  assert.ok(performance.now() - beganMs < 8_000)
+})

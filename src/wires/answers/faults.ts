@@ -209,7 +209,7 @@ export function decodeRefusal(status: number, bodyText: string, exception?: stri
 
 function readRefusal(httpStatus: number, text: string): Fault {
   // Some servers refuse a streaming request with an SSE event.
-  const bodyText = /^(?:event:.*\s+)?data:(?=\s*\{)(.*)/.exec(text)?.[1] ?? text
+  const bodyText = /^(?:event:.*[\r\n]\s*)?data:(?=\s*\{)(.*)/.exec(text)?.[1] ?? text
   let body: unknown
   try {
     body = parseUpstreamJson(bodyText)
