@@ -585,6 +585,30 @@ test('P1 unsigned thinking is found in any order of its members, beside any othe
   )
 })
 
+test('P5 Y13 T9 the user is moved into metadata from which tags were removed, and listed if it is dropped', () => {
+  const profile = { strictFields: true, routingFields: ['metadata.tags'] }
+  const tags = { field: 'metadata.tags', what: 'dropped', why: 'would choose another model, provider, host or price' }
+  const lost = { field: 'user', what: 'dropped', why: 'not taken by the model' }
+  for (const [metadata, sent, losses] of [
+    ['{"tags":["paid"],"n":12345678901234567890}', '{"n":12345678901234567890,"user_id":"u1"}', [tags]],
+    ['{"tags":["paid"],"user_id":null}', '{"user_id":"u1"}', [tags]],
+    ['{"tags":["paid"],"user_id":"mine"}', '{"user_id":"mine"}', [tags, lost]],
+    ['{"user_id":"mine"}', '{"user_id":"mine"}', [lost]],
+    ['{"a":1}', '{"a":1,"user_id":"u1"}', []],
+  ] as const) {
+    const text = `{"model":"m","max_tokens":5,"messages":[],"user":"u1","metadata":${metadata}}`
+    const read = adapt(text, modelOf('messages', {}, profile))
+    assert.equal(read.body.toString(), `{"model":"up","max_tokens":5,"messages":[],"metadata":${sent}}`)
+    assert.deepEqual(read.losses, losses)
+  }
+  const drops = new Set(['metadata'])
+  const read = adapt(
+    '{"model":"m","max_tokens":5,"messages":[],"user":"u1"}',
+    modelOf('messages', {}, { ...profile, drops }),
+  )
+  assert.deepEqual(read.losses, [lost])
+})
+
 test('P1 T9 parts removed from a conversation are listed', () => {
   const thinking = asked(
     `${user},{"role":"assistant","content":[${unsigned},${call}]},${result}`,

@@ -1,4 +1,4 @@
-import { asObject, type Edit, endOfString } from '../../bytes/json.ts'
+import { asObject, type Edit, endOfString, parseExactly } from '../../bytes/json.ts'
 import { elementsOf, removeElements } from '../../bytes/json-edit.ts'
 import type { Model } from '../../catalog/model.ts'
 import type { Loss } from '../../inference/request.ts'
@@ -46,7 +46,8 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   const edits = [...unsigned, ...fitThinking(body, outputTokensCap, values)]
   if (values.has('thinking') && stopClearing(body, values))
     losses.push({ field: 'context_management', what: 'dropped', why: 'an edit of thinking, which is not asked for' })
-  if (model.profile.strictFields && body.has('user')) edits.push(...moveUser(body, values))
+  const user = model.profile.strictFields && body.has('user') ? moveUser(body, values) : undefined
+  if (user) edits.push(...user)
   edits.push(...markClientBody(body, model.profile, context.scopedKey !== undefined, values))
   checkReach(body, model, (type) => typeof type === 'string' && type !== 'custom', 'messages')
   return {
@@ -57,7 +58,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
     outputTokensCap,
     choices: 1,
     mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),
-    losses: [...losses, ...droppedFields(values, ['user', ...losses.map(({ field }) => field)])],
+    losses: [...losses, ...droppedFields(values, [...(user ? ['user'] : []), ...losses.map(({ field }) => field)])],
   }
 }
 
@@ -94,16 +95,22 @@ function stopClearing(body: ClientBody, values: MemberValues): boolean {
 /**
  * Moves the user's id from `user` to `metadata.user_id`, for an upstream that rejects fields of other wires (ruling
  * P5).
+ * @returns undefined if the id is dropped
  */
-function moveUser(body: ClientBody, values: MemberValues): Edit[] {
+function moveUser(body: ClientBody, values: MemberValues): Edit[] | undefined {
   const user = body.value('user')
   values.set('user', undefined)
-  if (typeof user !== 'string' || values.has('metadata')) return []
-  const id = JSON.stringify(opaqueId(user))
-  if (!body.isObject('metadata')) values.set('metadata', `{"user_id":${id}}`)
-  else if (body.valuesInside('metadata', 'user_id').every((id) => id == null))
-    return setInside(body, 'metadata', new Map([['user_id', id]]))
-  return []
+  if (typeof user !== 'string') return undefined
+  const user_id = opaqueId(user)
+  if (body.isObject('metadata') && !values.has('metadata')) {
+    const isFree = body.valuesInside('metadata', 'user_id').every((id) => id == null)
+    return isFree ? setInside(body, 'metadata', new Map([['user_id', JSON.stringify(user_id)]])) : undefined
+  }
+  // Members that would choose another model or provider may have been removed from the metadata already (ruling Y13).
+  const kept = asObject(parseExactly(values.get('metadata') ?? '{}')) ?? {}
+  if (kept['user_id'] != null) return undefined
+  values.set('metadata', JSON.stringify({ ...kept, user_id }))
+  return values.get('metadata') === undefined ? undefined : []
 }
 
 /**
