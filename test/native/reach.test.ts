@@ -66,6 +66,11 @@ for (const [wire, path, fields] of hostedCases) {
   })
 }
 
+test('U12 T6 tools that a vendor defines and the client runs pass, although the entry refuses hosted tools', () => {
+  for (const type of ['bash_20250124', 'text_editor_20250728', 'memory_20250818', 'custom'])
+    assert.doesNotThrow(() => adapt('messages', { tools: [{ type, name: 'f' }] }, { hostedTools: 'refuse' }), type)
+})
+
 const image = (url: string) => ({ type: 'image_url', image_url: { url } })
 const block = (source: Fields) => ({ type: 'image', source })
 const result = (...content: unknown[]) => ({ type: 'tool_result', tool_use_id: 't', content })

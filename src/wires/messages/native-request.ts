@@ -20,6 +20,7 @@ import { checkReach, isSelfContained } from '../requests/reach.ts'
 import { mayHideReasoning } from '../requests/reasoning-wish.ts'
 import { opaqueId } from '../requests/stand-ins.ts'
 import { markClientBody } from './cache-marks.ts'
+import { findClientTool } from './client-tools.ts'
 import { goesOnUnproven } from './thought.ts'
 
 /** Words in the types of hosted tools: the start of a date, or `_toolset`. Some client-run tools have a date too. */
@@ -49,7 +50,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   const user = model.profile.strictFields && body.has('user') ? moveUser(body, values) : undefined
   if (user) edits.push(...user)
   edits.push(...markClientBody(body, model.profile, context.scopedKey !== undefined, values))
-  checkReach(body, model, (type) => typeof type === 'string' && type !== 'custom', 'messages')
+  checkReach(body, model, isHosted, 'messages')
   return {
     body: adaptBody(body, values, edits),
     stream: body.value('stream') === true,
@@ -60,6 +61,11 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
     mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),
     losses: [...losses, ...droppedFields(values, [...(user ? ['user'] : []), ...losses.map(({ field }) => field)])],
   }
+}
+
+/** Whether the provider runs a tool of this type. The client runs some tools that the vendor defines (ruling T6). */
+function isHosted(type: unknown): boolean {
+  return typeof type === 'string' && type !== 'custom' && findClientTool(type) === undefined
 }
 
 /** If a lowered cap is too small for the thinking budget, the budget becomes half the cap, or thinking is removed. */
