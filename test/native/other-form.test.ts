@@ -287,6 +287,16 @@ test('Y1 spec 6.1 6.3 a stream made from JSON begins with nothing of its end', (
   assert.deepEqual(told.find(({ type }) => type === 'message_delta')?.['delta'], ending)
 })
 
+test('Y1 Y5 blocks of no type are left out of the stream that is made of a messages answer', () => {
+  const answer = { id: 'msg_1', type: 'message', role: 'assistant', stop_reason: 'end_turn' }
+  const shown = (...content: unknown[]) =>
+    unfolded('messages', JSON.stringify({ ...answer, content, usage: { input_tokens: 9, output_tokens: 7 } }))
+  assert.deepEqual(contentOfMessages(shown({}, { type: 'text', text: 'Hi' }, {})!)?.content, [
+    { type: 'text', text: 'Hi' },
+  ])
+  assert.equal(shown({}), undefined)
+})
+
 test('Y1 a responses stream whose last event omits its items gets them from their end events', () => {
   const script = events(created, ...items.map((item, at) => itemDone(at, item)), terminal('completed'))
   assert.deepEqual(folded('responses', script)?.['output'], items)

@@ -92,6 +92,12 @@ export function missingInBlock(block: JsonObject, mint: () => string): Map<strin
   return values
 }
 
+/** Whether a block has no type, text, name or input. Such a block is left out if there are others (ruling Y5). */
+export function saysNothing(block: unknown): boolean {
+  const { type, name, input } = asObject(block) ?? {}
+  return !stringOf(type) && (name ?? input) === undefined && wordsIn(block) === undefined
+}
+
 /** The content of a delta. `member` names the member that has the content. `value` is a text, or a citation. */
 export type DeltaContent = { type: string; member: string; value: unknown }
 

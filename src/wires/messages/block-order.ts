@@ -17,6 +17,7 @@ import {
   readDelta,
   readStart,
   type StartContent,
+  saysNothing,
   withSignature,
 } from './block-content.ts'
 import { decodeStopReason } from './stop-reasons.ts'
@@ -78,6 +79,8 @@ export class BlockOrder {
   readonly #calls = requireWholeCalls(decodeString)
   /** Whether the answer has a call that the client must run. */
   hasCalls = false
+  /** Whether a block was left out because it says nothing. */
+  #hasUnknown = false
 
   readonly #mint: (number: number) => string
   readonly #cumulative: Profile['cumulative']
@@ -141,7 +144,13 @@ export class BlockOrder {
     const former = this.#numbers.get(number)
     const missing = missingInBlock(came, () => this.#mint(this.#count))
     // A block may not take the number of an incomplete call, whose rest may still arrive under that number.
-    if (!stringOf(came['type']) || missing === undefined || (former && !this.#isSettled(former))) return undefined
+    if (missing === undefined || (former && !this.#isSettled(former))) return undefined
+    if (saysNothing(event['content_block'])) {
+      this.#hasUnknown = true
+      this.#numbers.delete(number)
+      return ''
+    }
+    if (!stringOf(came['type'])) return undefined
     const block: JsonObject = { ...came }
     for (const [name, value] of missing) block[name] = JSON.parse(value)
     const ending = this.#endOthers()
@@ -228,6 +237,7 @@ export class BlockOrder {
    */
   end(stopReason: unknown): string | undefined {
     const reason = decodeStopReason(`${stopReason}`)
+    if (this.#hasUnknown && this.isEmpty) return undefined
     for (const block of this.#numbers.values()) if (!this.#isSettled(block) && block.isOver) return undefined
     const ended = this.#calls.push({ type: 'finish', reason, report: {} }).at(-1)
     if (ended?.type === 'fail' && !this.#isFolding()) return undefined

@@ -1,4 +1,5 @@
-import { asObject, type JsonObject, memberText, parseKeeping } from '../../bytes/json.ts'
+import { asObject, type JsonObject, memberText, parseKeeping, splice } from '../../bytes/json.ts'
+import { removeElements } from '../../bytes/json-edit.ts'
 import { mostTokensOf } from '../../inference/estimate.ts'
 import { objectOfArguments } from '../../inference/raw-arguments.ts'
 import { noteAnswer } from '../../inference/usage.ts'
@@ -16,7 +17,7 @@ import {
 } from '../answers/native-answer.ts'
 import { kindOfPart, objectsOf, stringOf, unreadable, wordsIn } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
-import { initialOf, missingInBlock } from './block-content.ts'
+import { initialOf, missingInBlock, saysNothing } from './block-content.ts'
 import { decodeUsage, encodeUsage, type MessagesUsage, plainUsage } from './usage.ts'
 
 /** Reads a messages model's whole answer for a messages client (ruling P2). */
@@ -25,7 +26,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   if (opened.state === 'failed') return opened
   const { patch } = opened
   const answer = patch.value
-  const listed = withListedContent(patch)
+  const listed = withListedContent(patch) ?? withoutUnknown(patch)
   if (listed) return readAnswer(listed, head)
   if (answer['type'] !== 'message' || !Array.isArray(answer['content'])) {
     return { state: 'failed', fault: brokenFault('the answer is not a message') }
@@ -75,6 +76,17 @@ function withListedContent(patch: JsonPatch): Buffer | undefined {
     typeof content === 'string' ? JSON.stringify({ type: 'text', text: content }) : memberText(patch.bytes, member)
   patch.set([], new Map([['content', content === '' ? '[]' : `[${text}]`]]))
   return patch.result()
+}
+
+/** Leaves out blocks that say nothing, if there are other blocks (ruling Y5); undefined if there are none of either. */
+function withoutUnknown(patch: JsonPatch): Buffer | undefined {
+  const { content } = patch.value
+  const member = patch.members.findLast(({ key }) => key === 'content')
+  if (!Array.isArray(content) || !member || !content.some(saysNothing) || content.every(saysNothing)) return undefined
+  return splice(
+    patch.bytes,
+    removeElements(patch.elementsAt(member), (place) => saysNothing(content[place])),
+  )
 }
 
 /** The members to set so that SDKs can read the block (rulings Y3, Y5); undefined if the block is unreadable. */
