@@ -297,6 +297,18 @@ test('Y1 Y5 blocks of no type are left out of the stream that is made of a messa
   assert.equal(shown({}), undefined)
 })
 
+test('Y1 members that only a later chunk of a chat stream has are in the one answer', () => {
+  const script =
+    delta({ content: 'Hi' }, {}).replace('"choices"', '"citations":null,"service_tier":null,"choices"') +
+    reason('stop').replace('"choices"', '"citations":["a"],"service_tier":"default","choices"') +
+    done
+  const answer = folded('chat', script)
+  assert.deepEqual(
+    [answer?.['citations'], answer?.['service_tier'], answer?.['object']],
+    [['a'], 'default', 'chat.completion'],
+  )
+})
+
 test('Y1 a responses stream whose last event omits its items gets them from their end events', () => {
   const script = events(created, ...items.map((item, at) => itemDone(at, item)), terminal('completed'))
   assert.deepEqual(folded('responses', script)?.['output'], items)

@@ -15,10 +15,11 @@ export const completionForms: AnswerForms = {
     return [`data: ${opened.patch.bytes.toString('latin1')}\n\n`, 'data: [DONE]\n\n']
   },
   fold(chunks) {
-    let completion: JsonObject = {}
+    const completion: JsonObject = {}
     const merged = new Map<unknown, JsonObject>()
     for (const { choices, usage, ...head } of chunks) {
-      completion = { ...head, ...completion, object: 'chat.completion', ...(usage != null && { usage }) }
+      for (const [name, value] of Object.entries(head)) completion[name] ??= value
+      if (usage != null) completion['usage'] = usage
       for (const { index = 0, delta, ...others } of objectsOf(choices)) {
         const message = { role: 'assistant', content: null, refusal: null }
         const choice = merged.get(index) ?? { index, message, logprobs: null, finish_reason: null }
@@ -31,7 +32,7 @@ export const completionForms: AnswerForms = {
       const calls = objectsOf(asObject(message)?.['tool_calls']).map(({ index: _, ...call }) => call)
       return { ...choice, message: calls.length > 0 ? { ...asObject(message), tool_calls: calls } : message }
     })
-    return JSON.stringify({ ...completion, choices })
+    return JSON.stringify({ ...completion, object: 'chat.completion', choices })
   },
   argumentsIn: (chunks) =>
     chunks
