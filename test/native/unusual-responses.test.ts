@@ -128,6 +128,14 @@ const streams: [what: string, list: Json[], said: string[] | undefined][] = [
     [start(), ...deltas(), terminal('completed', [call({ arguments: '' })])],
     [`f ${args}`],
   ],
+  [
+    'arguments as an object in every end, and no deltas',
+    [
+      ...[start(), { ...argumentsDone(0, ''), arguments: { a: 'é' } }, itemDone(0, call({ arguments: { a: 'é' } }))],
+      terminal('completed', [call({ arguments: { a: 'é' } })]),
+    ],
+    [`f ${args}`],
+  ],
   ['arguments as an object', whole([start(), ...deltas()], call({ arguments: { a: 'é' } })), [`f ${args}`]],
   ['a name that only the start has', whole([start(), ...deltas()], without('name', call())), [`f ${args}`]],
   ['a name that only the end has', whole([start({ name: '' }), ...deltas()], call()), [`f ${args}`]],

@@ -96,10 +96,8 @@ export class SaidCalls {
     const call = keys.length === 0 ? this.#last : this.#find(keys)
     if (item) return this.#item(item, `${event['output_index'] ?? item['id']}`, call)
     const member = `${event['type']}`.includes('custom_tool') ? 'input' : 'arguments'
-    const text = saidOf(call)
-    return isEmptyArguments(event[member] ?? '') && !isEmptyArguments(text)
-      ? new Map([[member, JSON.stringify(text)]])
-      : new Map()
+    const text = inputOf(event[member], call)
+    return text === event[member] ? new Map() : new Map([[member, JSON.stringify(text)]])
   }
 
   /**
@@ -121,11 +119,8 @@ export class SaidCalls {
     if (!name?.trim()) return undefined
     if (name !== item['name']) values.set('name', JSON.stringify(name))
     if (!stringOf(item['call_id'])) values.set('call_id', JSON.stringify(call?.callId ?? this.#mint(place)))
-    const value = item[member] ?? argumentsIn(item)
-    const said = saidOf(call)
     // Without `arguments`, clients would have no text to parse.
-    const own = value == null && member === 'arguments' ? '{}' : argumentsText(value)
-    const text = isEmptyArguments(own) && !isEmptyArguments(said) ? said : own
+    const text = inputOf(item[member] ?? argumentsIn(item) ?? (member === 'arguments' ? '{}' : ''), call)
     if (text !== item[member]) values.set(member, JSON.stringify(text))
     return values
   }
@@ -142,6 +137,13 @@ export class SaidCalls {
 /** Returns the input of a call as received so far, before its end event. Empty for an unknown call. */
 function saidOf(call: SaidCall | undefined): string {
   return call === undefined ? '' : call.raw === '' ? call.initial : decodeString(call.raw)
+}
+
+/** Returns the input of a call at its end, as text. @param value the input in the end event or in the item */
+function inputOf(value: unknown, call: SaidCall | undefined): string {
+  const own = argumentsText(value)
+  const said = isEmptyArguments(own) ? saidOf(call) : ''
+  return isEmptyArguments(said) ? own : said
 }
 
 /** How many characters of a call's key are compared. */
