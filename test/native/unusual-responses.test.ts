@@ -346,3 +346,27 @@ test('F-U36 a type may be the name of a member that every object has', () => {
     assert.equal(relay.state, 'finished')
   }
 })
+
+test('P3 P7 all events of a responses stream have the id of the first, and the SDK of the vendor reads them', async () => {
+  const item = message(0, 'Hi')
+  const list = [added(0, message(0)), textDelta(0, 'Hi'), itemDone(0, item)]
+  for (const [first, last] of [
+    ['resp_a', 'resp_b'],
+    ['resp_a', 'chatcmpl-b'],
+    ['resp_a', undefined],
+    ['a', 'resp_b'],
+    [undefined, 'resp_b'],
+  ]) {
+    const begun = { ...created, response: { ...(created['response'] as Json), id: first } }
+    const going = { ...begun, type: 'response.in_progress' }
+    const ended = terminal('completed', [item], { id: last })
+    const shown = playNatively('responses', events(begun, going, ...list, ended))
+    const told: Json[] = framesOf(shown).map(({ data }) => JSON.parse(data))
+    const ids = told.filter(({ response }) => response).map(({ response }) => response.id)
+    assert.equal(ids.length, 3)
+    assert.deepEqual(new Set(ids).size, 1)
+    if (first === 'resp_a') assert.equal(ids[0], 'resp_a')
+    const stream = sdkOf(shown, 'text/event-stream').responses.stream({ model: 'm', input: 'x' })
+    assert.equal((await stream.finalResponse()).id, ids[0])
+  }
+})

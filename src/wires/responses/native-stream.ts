@@ -73,6 +73,8 @@ export class ResponsesNativeStream extends NativeStream {
   readonly #places = new ItemPlaces()
   readonly #missing = new MissingMembers()
   #response: Record<string, unknown> = {}
+  /** The id of the response as JSON, from its first event. SDKs throw if a later event has another id. */
+  #id: string | undefined
   #lastFrame: RawFrame = ''
   /** The kind of reasoning received first, raw or summary. If a model sends both kinds, only this kind counts. */
   #reasoning: string | undefined
@@ -96,7 +98,7 @@ export class ResponsesNativeStream extends NativeStream {
     const wanted = wantedUsage(encodeUsage(usage), told)
     if (this.#missing.concerns('', frame)) this.#missing.fill(eventOf(frame)!, patch)
     patch.set([], withoutTelling(patch.value))
-    patch.set(['response'], responseValues(this.head, response))
+    patch.set(['response'], this.#valuesOf(response))
     fillItems(patch, ['response', 'output'], response['output'])
     patch.setMissing(['response', 'usage'], wanted, isBelieved(this.report, usage, told, wanted))
     renameInUsage(patch, ['response', 'usage'], told, this.head)
@@ -316,7 +318,7 @@ export class ResponsesNativeStream extends NativeStream {
     if (patch === undefined || response === undefined) return frame
     this.#lastFrame = frame
     this.noteAnswer(response)
-    const values = responseValues(this.head, response)
+    const values = this.#valuesOf(response)
     this.#response = { ...response }
     for (const [name, text] of values) {
       if (text === undefined) delete this.#response[name]
@@ -327,6 +329,14 @@ export class ResponsesNativeStream extends NativeStream {
     patch.set(['response'], values)
     renameInUsage(patch, ['response', 'usage'], response['usage'], this.head)
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
+  }
+
+  /** Returns new values for members of the response. All events of a stream have the same id (ruling P3). */
+  #valuesOf(response: Record<string, unknown>): Map<string, string | undefined> {
+    const values = responseValues(this.head, response)
+    const id = values.get('id') ?? JSON.stringify(response['id'])
+    this.#id ??= id
+    return this.#id === id ? values : values.set('id', this.#id)
   }
 
   #takeTerminal(frame: RawFrame): string {
