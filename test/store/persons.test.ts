@@ -11,6 +11,7 @@ import {
   type PersonLine,
   updatePerson,
 } from '../../src/accounts/person-rules.ts'
+import type { StatementHeader } from '../../src/accounts/statement.ts'
 import { openStore } from '../support/operator.ts'
 import { runsUpTo } from '../support/runs.ts'
 import { onEachStore } from './engines.ts'
@@ -136,6 +137,27 @@ onEachStore((engine) => {
     await books.updatePerson('u-a', { account: 'two' })
     await books.erasePerson('u-a')
     assert.deepEqual(await theirs(), [])
+  })
+
+  test('Y21 a statement that is stored while a person is erased does not keep the name', async () => {
+    const { store, books } = await open()
+    const { id } = await books.createAccount('one')
+    const make = async (name: string): Promise<StatementHeader['persons'][number]> => {
+      const person = await books.createPerson({ name })
+      return [person.id, { id: person.id, name }]
+    }
+    const headerOf = (persons: StatementHeader['persons']): StatementHeader => ({
+      ...{ buyer: 'one', words: { symbol: '', name: '', seller: '' }, timeZone: 'UTC', head: '', keys: [], persons },
+    })
+    const [ada, bob] = [await make('Ada'), await make('Bob')]
+    await books.erasePerson(ada[0])
+    assert.deepEqual((await books.keepHeader(id, '2026-01', headerOf([ada, bob]))).persons, [bob])
+    const other = await store.beside()
+    for (let n = 10; n < 30; n++) {
+      const one = await make(`Cy ${n}`)
+      await Promise.all([books.keepHeader(id, `20${n}-02`, headerOf([one])), other.erasePerson(one[0])])
+      assert.deepEqual((await books.readHeader(id, `20${n}-02`))?.persons, [])
+    }
   })
 
   test('Y21 a second import of a list changes nothing; an erased person who returns is a new one', async () => {

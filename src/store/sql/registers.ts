@@ -116,6 +116,10 @@ export function writeStatements(dialect: Dialect, write: PlainWrite): Statement[
         ...{ issuer: null, subject: null },
       }
       return [
+        // The rows are changed first. So on PostgreSQL, statements that are being stored with the names end before the
+        // names are removed.
+        update(dialect, 'persons', blank, { id: personId }),
+        update(dialect, 'persons', blank, { linked_id: personId }),
         remove((put) => {
           const theirs = idsOfPerson(dialect.schema, put(personId))
           return `statement_people WHERE person IN (${theirs}) OR counts_as IN (${theirs})`
@@ -125,8 +129,6 @@ export function writeStatements(dialect: Dialect, write: PlainWrite): Statement[
           const theirs = `${idsOfPerson(dialect.schema, put(personId))} AND o.id LIKE 'needs_changed:person_%:' || p.id || ':%'`
           return `outbox AS o WHERE EXISTS (${theirs})`
         }),
-        update(dialect, 'persons', blank, { id: personId }),
-        update(dialect, 'persons', blank, { linked_id: personId }),
         ...endSessionsOf(dialect, personId, { endedMs: erasedMs, why: 'person_erased', isErasing: true }),
       ]
     }

@@ -174,7 +174,7 @@ function createHeaders(dialect: Dialect) {
 
   /**
    * Stores the header, unless the store has a header for this month or was moved. Names of people are in their own
-   * table, because they can be erased (ruling Y21).
+   * table, because they can be erased (ruling Y21). A person may have been erased since the header was made.
    * @returns the stored header
    */
   function* keepHeader(accountId: string, month: string, header: StatementHeader): StoreStep<StatementHeader> {
@@ -183,12 +183,28 @@ function createHeaders(dialect: Dialect) {
     if (yield* readMoved(dialect)) return header
     const { persons, ...rest } = header
     const row = [accountId, month, JSON.stringify(rest)]
-    const people = persons.map(([person, { id, name }]) => [accountId, month, person, id, name])
+    const present = yield* findPresent(persons.map(([person]) => person))
+    const people = persons.flatMap(([person, { id, name }]) =>
+      present.has(person) ? [[accountId, month, person, id, name]] : [],
+    )
     const ignore = 'ON CONFLICT DO NOTHING'
     yield* runAll(insertAll(dialect, 'statements', ['account_id', 'month', 'header'], [row], ignore))
     const columns = ['account_id', 'month', 'person', 'counts_as', 'name']
     yield* runAll(insertAll(dialect, 'statement_people', columns, people, ignore))
     return (yield* readHeader(accountId, month))!
+  }
+
+  /** Finds those of these people who are not erased. On PostgreSQL, they are not erased until the transaction ends. */
+  function* findPresent(ids: readonly string[]): StoreStep<ReadonlySet<string>> {
+    const present = new Set<string>()
+    for (const list of slices(ids)) {
+      const select = (
+        put: Put,
+      ) => `SELECT id FROM ${schema}.persons WHERE erased_ms IS NULL AND ${isOneOf(put, 'id', list)}
+        ORDER BY id ${dialect.isShared ? 'FOR SHARE' : ''}`
+      for (const { id } of yield* ask(dialect, select)) present.add(id as string)
+    }
+    return present
   }
 }
 
