@@ -59,3 +59,19 @@ export async function drainEdge(
     for (const end = clockMs() + forMs; !isSo() && clockMs() < end; ) await sleep(lookMs)
   }
 }
+
+/**
+ * Ends the parts of a server in order. If a part fails to end, the others are ended too, because the store still has to
+ * take debits. @returns what the parts have thrown
+ */
+export async function endAll(ends: readonly (() => Promise<unknown> | undefined)[]): Promise<unknown[]> {
+  const errors: unknown[] = []
+  for (const end of ends) {
+    try {
+      await end()
+    } catch (error) {
+      errors.push(error)
+    }
+  }
+  return errors
+}

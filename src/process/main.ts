@@ -15,6 +15,7 @@ import type { Simulator } from '../simulator/simulator.ts'
 import { StoreError } from '../store/files/store-error.ts'
 import { findConsole, makeConsoleLink } from './console-link.ts'
 import { DemoBar, sayMade } from './demo.ts'
+import { endAll } from './drain.ts'
 import { prepareStoreOf } from './open-store.ts'
 import { createReloads } from './reloads.ts'
 import { explainStart, originsOf, type Started, sayStart, startData } from './say-start.ts'
@@ -134,7 +135,10 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
     stoppingMs = clockMs()
     log.event('info', 'stopping', { why })
     const drained = () => server?.drain(delayMs, config.timeouts.drainDeadlineMs)
-    await endInOrder(log, [drained, () => simulator?.close(), () => store.close()])
+    const errors = await endAll([drained, () => simulator?.close(), () => store.close()])
+    for (const error of errors) log.event('error', 'uncaught', { error: (error as Error).stack })
+    if (errors.length === 0) log.event('info', 'stopped')
+    else process.exitCode = 1
     await log.flush()
     process.exit(process.exitCode ?? 0)
   }
@@ -160,17 +164,6 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
       server?.keep(config)
       log.event('error', 'config_rejected', { error: explainStart(error), ...together })
     }
-  }
-}
-
-/** Ends the server's parts in order. If a part fails to end, the error is logged, and the process still ends. */
-async function endInOrder(log: Log, ends: readonly (() => Promise<void> | undefined)[]): Promise<void> {
-  try {
-    for (const end of ends) await end()
-    log.event('info', 'stopped')
-  } catch (error) {
-    log.event('error', 'uncaught', { error: (error as Error).stack })
-    process.exitCode = 1
   }
 }
 

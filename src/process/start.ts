@@ -7,6 +7,7 @@ import { createLog, isPrettyOn } from '../log/log.ts'
 import { startSimulator } from '../simulator/simulator.ts'
 import { openBooks } from '../store/open-books.ts'
 import { DemoBar } from './demo.ts'
+import { endAll } from './drain.ts'
 import { openStoreOf } from './open-store.ts'
 import { originsOf } from './say-start.ts'
 import { type RunningServer, startServer } from './server.ts'
@@ -121,9 +122,9 @@ export async function startGateway(options: GatewayOptions): Promise<StartedGate
   }
 
   async function closeAll(graceMs: number): Promise<void> {
-    await server?.drain(0, graceMs)
-    for (const end of opened.splice(0).reverse()) await end()
+    const errors = await endAll([() => server?.drain(0, graceMs), ...opened.splice(0).reverse()])
     await log.flush()
+    if (errors.length > 0) throw errors[0]
   }
 }
 
