@@ -112,7 +112,7 @@ export class Withdrawals {
       this.#withdrawals.set(requestId, {
         ...{ accountId, debit: undefined, state: 'refused', isDoubtful: true, isNoted: true },
       })
-    this.#giveBack(refused.map(({ requestId }) => requestId))
+    this.#giveBackApart(refused)
   }
 
   /**
@@ -129,7 +129,7 @@ export class Withdrawals {
   /** Passes the refused debits to a new poster, which has received none of them yet. */
   resend(): void {
     const refused = [...this.#withdrawals].filter(([, { state }]) => state === 'refused')
-    if (refused.length > 0) this.#giveBack(refused.map(([requestId]) => requestId))
+    this.#giveBackApart(refused.map(([requestId, { accountId }]) => ({ requestId, accountId })))
   }
 
   /** Gives up questions without a timely answer, and writes notes that are due. Call this several times a second. */
@@ -221,6 +221,15 @@ export class Withdrawals {
     }
     for (const [, withdrawal] of open) withdrawal.isNoted = true
     this.#options.onChange()
+  }
+
+  /**
+   * Gives the debits of each account back by themselves. Another session may keep one of the accounts locked for long
+   * (ruling Y16).
+   */
+  #giveBackApart(refused: readonly RefusedDebit[]): void {
+    for (const rows of Map.groupBy(refused, ({ accountId }) => accountId).values())
+      this.#giveBack(rows.map(({ requestId }) => requestId))
   }
 
   /** Gives debits back. Without debits, the call only finds out whether the store can be written. */

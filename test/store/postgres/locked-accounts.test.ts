@@ -254,6 +254,33 @@ test('Y16 F-P1 C13 a server that starts while an account is locked serves the ot
   assert.deepEqual(await books.verify(verifyOptions), [])
 })
 
+test('Y16 C13 a debit is returned when the lock of its account ends, while an account that was locked too stays locked', {
+  skip,
+}, async () => {
+  const prepared = await prepare(2)
+  const { url, payers, books } = prepared
+  const [one, two] = [payers[0]!.id, payers[1]!.id]
+  const stateDir = join(testFolder('state'), 'a')
+  mkdirSync(stateDir)
+  const rows = [one, two].map((id) => createDebitRow(newRequestId(), id))
+  await postDebits(books.database, rows)
+  const notes = rows.map(({ requestId }) => JSON.stringify({ returned: requestId }))
+  writeFileSync(join(stateDir, 'replica.spool'), `${notes.join('\n')}\n`, { mode: 0o600 })
+  const [letOne, letTwo] = [await hold(prepared, [payers[0]!]), await hold(prepared, [payers[1]!])]
+  const { ledger } = await openStore(url, { stateDir, patienceMs: 400 })
+  assert.deepEqual(
+    [one, two].map((id) => ledger.whyBlocked(id)),
+    ['owing', 'owing'],
+  )
+  await letTwo()
+  await until(() => ledger.whyBlocked(two) === undefined, 'the free account is blocked no longer')
+  assert.equal(ledger.whyBlocked(one), 'owing')
+  assert.equal((await books.findAccount(two)).balanceNanos, 100_000_000n)
+  await letOne()
+  await until(() => ledger.whyBlocked(one) === undefined, 'and neither is the other')
+  assert.deepEqual(await books.verify(verifyOptions), [])
+})
+
 test('Y16 C13 a deferred debit that is withdrawn may be in the ledger if a call that had it ended without an answer', {
   skip,
 }, async () => {
