@@ -35,9 +35,11 @@ export type ClockFacts = {
 }
 
 const cure = 'set it right, or run triwire clock confirm'
+/** The problem of a clock for which `isPastRest` is true, in words. */
+export const clockAtRest = `the clock is in doubt, for it is more than 366 days past the newest entry: ${cure}`
 const problems = {
   moved: `the clock is in doubt, for it moved by more than an hour: ${cure}`,
-  rest: `the clock is in doubt, for it is more than 366 days past the newest entry: ${cure}`,
+  rest: clockAtRest,
   ahead: 'the newest entry is more than an hour ahead of the clock: see clock_wrong in the log',
 }
 

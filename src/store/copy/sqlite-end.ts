@@ -1,11 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Zone } from '../../accounts/calendar.ts'
 import { formOf } from '../../accounts/chain.ts'
+import { clockAtRest, isPastRest } from '../../accounts/clock.ts'
 import { createInsert, entryColumns, valuesOf } from '../../accounts/entry-row.ts'
 import { findHolder } from '../files/holder.ts'
 import { lockStore, tryLockStore } from '../files/lock.ts'
 import { realPath } from '../files/place.ts'
 import type { Recovery } from '../files/spool.ts'
+import { StoreError } from '../files/store-error.ts'
 import { fixMoment } from '../sql/moments.ts'
 import { answering, promising } from '../sql/step.ts'
 import { beginDetails, openDatabase, transact } from '../sqlite/open.ts'
@@ -113,11 +115,18 @@ function sayServer(path: string): string {
   return `the server that runs on ${path}${pid === undefined ? '' : ` (process ${pid})`}`
 }
 
-/** Posts the spool, as a server does at its start. The caller holds the lock. @param zone the zone of budget periods */
+/**
+ * Posts the spool, as a server does at its start. The caller holds the lock.
+ * @param zone the zone of budget periods
+ * @throws StoreError if the spool has debits and the clock that would date them is in doubt (ruling Y15)
+ */
 function postSpooled(path: string, zone: Zone | undefined): Recovery | undefined {
   const store = openStore(path, { busyMs, create: false, zone })
   try {
-    return drainSpool(realPath(path), store, () => store.makeDurable())
+    return drainSpool(realPath(path), store, () => {
+      if (isPastRest(store.readClock())) throw new StoreError(`${path} has debits in its spool, and ${clockAtRest}`)
+      store.makeDurable()
+    })
   } finally {
     store.close()
   }

@@ -477,6 +477,26 @@ test('F-S3 debits in the spool are booked before the store is moved', { skip }, 
   assert.equal(existsSync(spoolPath(file)), false)
 })
 
+test('Y15 F-S3 debits in the spool are not booked before a move while the clock is in doubt', async () => {
+  const [file, target] = [newFile(), fileAt(newFile())]
+  const before = openStore(file, { nowMs: () => Date.now() - 400 * 86_400_000 })
+  const { id } = before.createAccount('one', 10_000_000_000n)
+  before.close()
+  const spool = createSpool(spoolPath(file))
+  await spool.append([createDebitRow(requestId(200), id)])
+  await spool.close()
+  const why = 'the clock is in doubt, for it is more than 366 days past the newest entry'
+  await assert.rejects(copy(fileAt(file), target), {
+    name: 'Error',
+    message: `${file} has debits in its spool, and ${why}: set it right, or run triwire clock confirm`,
+  })
+  assert.equal(existsSync(spoolPath(file)), true)
+  const store = openStore(file)
+  store.confirmClock()
+  store.close()
+  assert.deepEqual((await copy(fileAt(file), target)).notes, ['1 debits that waited in the spool were booked'])
+})
+
 test('X12 R15 F-S3 debits in the spool count in the days of the zone that the store has recorded', {
   skip,
 }, async () => {
