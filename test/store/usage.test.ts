@@ -139,6 +139,18 @@ onEachStore((engine) => {
     assert.equal(folded, entries)
   })
 
+  test('C9: one commit may add more to the total of a key than 64 bits can hold', async () => {
+    const store = await engine.open({ atMs: startMs })
+    const amountNanos = 5n * 10n ** 18n
+    const { id } = await store.createAccount('a', amountNanos)
+    const { id: keyId } = await store.createKey(id)
+    await store.postDebits(
+      ['one', 'two'].map((model) => ({ ...createDebitRow(`req_${model}`, id), keyId, amountNanos, model })),
+    )
+    while (await store.fold(500)) {}
+    assert.equal(await store.readSpent(id, keyId), nanosMax)
+  })
+
   if (engine.name === 'SQLite')
     test('C9: entries not folded yet are found by their place, and not among all entries of the requested time', async () => {
       const path = createPath()

@@ -1,4 +1,5 @@
 import { type Calendar, quarterMs } from '../calendar.ts'
+import { clampNanos } from '../credit.ts'
 
 /*
  * Rollups: sums of the ledger by the dimensions of reports. With them, no report reads the whole ledger (ruling C9).
@@ -85,8 +86,9 @@ export function sumRowOf(
 type NumberedRow = { place: readonly number[]; sums: readonly bigint[]; isKept: boolean }
 
 /**
- * Computes the changes that entries make to a table. Each changed row appears once, as its columns and then its sums.
- * Rows come in the order of the table's key, so servers that update the table at once lock rows in the same order.
+ * Computes the changes that entries make to a table. Each changed row appears once, as its columns and then its sums. A
+ * sum is limited to 64 bits (`clampNanos`). Rows come in the order of the table's key, so servers that update the table
+ * at once lock rows in the same order.
  */
 export function rollUp(entries: readonly NumberedRow[], name: UsageTable): (number | bigint)[][] {
   const columns = usageTables[name].map((column) => placeColumns.indexOf(column))
@@ -99,7 +101,7 @@ export function rollUp(entries: readonly NumberedRow[], name: UsageTable): (numb
     if (!last || comparePlaces(last.place, row.place) !== 0) joined.push(row)
     else for (const [at, sum] of row.sums.entries()) last.sums[at]! += sum
   }
-  return joined.map(({ place, sums }) => [...place, ...sums])
+  return joined.map(({ place, sums }) => [...place, ...sums.map(clampNanos)])
 }
 
 /** Compares rows of one table by the table's key. */
