@@ -40,9 +40,8 @@ export class Bindings {
    * @param lifeMs the life of the prompt cache; infinite by default. If the last request is older than this, no account
    * has the cache any more, so the conversation is not found
    */
-  find(conversation: string, lifeMs = Number.POSITIVE_INFINITY): Binding | undefined {
-    const kept = this.#kept.get(conversation)
-    return kept && this.#clockMs() - kept.usedMs <= lifeMs ? kept : undefined
+  find(conversation: string, lifeMs?: number): Binding | undefined {
+    return this.#find(conversation, lifeMs)
   }
 
   /**
@@ -52,10 +51,15 @@ export class Bindings {
    * @param lifeMs see `find`. A conversation that is not found any more begins anew, at the account that answered
    */
   answered(conversation: string, place: string, isUnsealed: boolean, isSlow: boolean, lifeMs?: number): void {
-    const kept = this.find(conversation, lifeMs) && this.#kept.get(conversation)
+    const kept = this.#find(conversation, lifeMs)
     this.#kept.delete(conversation)
     this.#kept.set(conversation, { ...move(kept, place, isUnsealed, isSlow), usedMs: this.#clockMs() })
     if (this.#kept.size > conversationsMax) this.#kept.delete(this.#kept.keys().next().value!)
+  }
+
+  #find(conversation: string, lifeMs = Number.POSITIVE_INFINITY): KeptBinding | undefined {
+    const kept = this.#kept.get(conversation)
+    return kept && this.#clockMs() - kept.usedMs <= lifeMs ? kept : undefined
   }
 }
 
