@@ -78,7 +78,10 @@ function withListedContent(patch: JsonPatch): Buffer | undefined {
   return patch.result()
 }
 
-/** Leaves out blocks that say nothing, if there are other blocks (ruling Y5); undefined if there are none of either. */
+/**
+ * Returns the answer without the blocks that say nothing (ruling Y5). Returns undefined if no block says nothing, or if
+ * every block does.
+ */
 function withoutUnknown(patch: JsonPatch): Buffer | undefined {
   const { content } = patch.value
   const member = patch.members.findLast(({ key }) => key === 'content')
