@@ -25,9 +25,12 @@ export function withChains(made: LitellmMaking, groups: readonly ImportGroup[]):
   const fallbacks = findFallbacks(made, names)
   const aliases = findAliases(made, names)
   const byName = Map.groupBy(groups, ({ name }) => name)
-  const plain = new Map<string, string>()
-  for (const [name, own] of byName)
-    plain.set(name, own.length > 1 || fallbacks.has(name) ? firstFree(`${name}-only`, names) : own[0]!.id)
+  /** The ids of the models of each name. There is one model for each wire of the name. */
+  const idsOf = new Map<string, string[]>()
+  for (const [name, own] of byName) {
+    const first = own.length > 1 || fallbacks.has(name) ? firstFree(`${name}-only`, names) : own[0]!.id
+    idsOf.set(name, [first, ...own.slice(1).map(({ id }) => id)])
+  }
   const models: SourceFields[] = []
   const chains: SourceFields[] = []
   for (const [name, own] of byName) {
@@ -36,11 +39,11 @@ export function withChains(made: LitellmMaking, groups: readonly ImportGroup[]):
     // The deployments of a name take over from each other, even if its fallbacks are only for long prompts.
     const causes = own.length > 1 ? [...new Set([...usual, ...when])] : when
     const also = [...aliases].filter(([, target]) => target === name).map(([alias]) => alias)
-    const ids = own.map(({ id }, at) => (at === 0 ? plain.get(name)! : id))
+    const ids = idsOf.get(name)!
     for (const [at, { entry }] of own.entries())
       models.push({ id: ids[at], ...(!isChain && also.length > 0 && { also }), ...entry })
     if (!isChain) continue
-    const chain = [...new Set([...ids, ...targets.flatMap((target) => plain.get(target) ?? [])])]
+    const chain = [...new Set([...ids, ...targets.flatMap((target) => idsOf.get(target) ?? [])])]
     const [whole, rest] = [chain.slice(0, chainMax), chain.slice(chainMax)]
     if (rest.length > 0) made.notes.add(`${name}: a chain has at most four models, so ${rest.join(', ')} is left out.`)
     for (const id of [name, ...also]) chains.push({ id, chain: whole, when: causes })

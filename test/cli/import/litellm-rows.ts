@@ -377,6 +377,16 @@ export const rows: LitellmRow[] = [
     },
   },
   {
+    name: 'a fallback to a name on two wires, which may answer on both',
+    file: `${list(
+      entry('s', 'model: anthropic/claude-sonnet-5-5, api_key: k'),
+      entry('s', `model: openrouter/anthropic/claude-sonnet, api_key: ${env('OR')}, ${priced}`),
+      entry('b', 'model: xai/grok-4.5'),
+    )}router_settings: { fallbacks: [{ b: [s] }] }`,
+    models: ['s-only', 's-chat', 'b-only', 's', 'b'],
+    check: (config) => assert.deepEqual(modelOf(config, 'b')['chain'], ['b-only', 's-only', 's-chat']),
+  },
+  {
     name: 'OpenAI beside Azure, which meet on chat',
     file: list(
       entry('g', 'model: gpt-6-luna, api_key: k, organization: org-1'),
