@@ -4,7 +4,13 @@ import type { ImportedSetting } from './import-report.ts'
 import { type ImportGroup, withChains } from './litellm-chains.ts'
 import { chatModes, litellmFates, litellmPatterns, litellmSections, otherModels } from './litellm-fates.ts'
 import { dearestOf, figuresOf } from './litellm-figures.ts'
-import { type DeploymentTexts, presetOfProvider, splitLitellmModel, waysOfDeployment } from './litellm-places.ts'
+import {
+  type DeploymentTexts,
+  presetOfProvider,
+  responsesPrefix,
+  splitLitellmModel,
+  waysOfDeployment,
+} from './litellm-places.ts'
 import { entryOf, prioritiesOf, sameAs } from './litellm-routes.ts'
 import { makeSections } from './litellm-sections.ts'
 import {
@@ -163,7 +169,8 @@ function named(
   return pairs.flatMap((pair) => {
     const ways = waysOfDeployment(provider, pair.model, text)
     if (typeof ways === 'string') return leave(ways)
-    const names = [text('base_model'), stars ? undefined : full, `${provider}/${pair.model}`, pair.model]
+    const bare = pair.model.startsWith(responsesPrefix) ? pair.model.slice(responsesPrefix.length) : pair.model
+    const names = [text('base_model'), stars ? undefined : full, `${provider}/${bare}`, bare]
     const known = names.filter((one) => one !== undefined)
     const figureNames = [...new Set([...known, makersName(known[0]!)])]
     return [{ ...pair, path, params, info, ways, provider, figureNames }]

@@ -60,22 +60,29 @@ const withoutEnd = (url: string) =>
   url.replace(/\/+$/, '').replace(/\/(chat\/completions|v1\/messages|messages|responses)$/, '')
 
 /**
- * Returns an upstream with the same paths that LiteLLM uses. LiteLLM adds only `/chat/completions` to its URL. We would
- * also add `/v1` to a bare host, so the path is set for such a host.
+ * Returns an upstream with the same paths that LiteLLM uses. LiteLLM adds only `/chat/completions` or `/responses` to
+ * its URL. We would also add `/v1` to a bare host, so the path is set for such a host.
  */
-function asWritten(url: string): Record<string, unknown> {
+function asWritten(url: string, wire: 'chat' | 'responses' = 'chat'): Record<string, unknown> {
   const base = withoutEnd(url)
   const isBare = /^https?:\/\/[^/]+$/.test(base)
-  return { base_url: base, ...(isBare && { paths: { chat: '/chat/completions' } }) }
+  const path = wire === 'chat' ? '/chat/completions' : '/responses'
+  return { base_url: base, ...(isBare && { paths: { [wire]: path } }) }
 }
+
+/** With this prefix in the name of a model, LiteLLM sends requests to the responses endpoint of OpenAI or Azure. */
+export const responsesPrefix = 'responses/'
 
 const keyOf = (text: DeploymentTexts, variable: string) => ({ key: text('api_key') ?? `\${${variable}}` })
 
 function ofPreset(name: string): WaysOfProvider {
   const preset: Preset = presets[name]!
   const own = new URL(preset.upstream.baseUrl).host
-  const extra: readonly ModelWire[] = preset.wire === 'responses' ? ['responses', 'chat'] : [preset.wire]
-  return (model, text) => {
+  const usual: readonly ModelWire[] = preset.wire === 'responses' ? ['responses', 'chat'] : [preset.wire]
+  return (asked, text) => {
+    const isOfResponses = name === 'openai' && asked.startsWith(responsesPrefix)
+    const model = isOfResponses ? asked.slice(responsesPrefix.length) : asked
+    const possible = isOfResponses ? (['responses'] as const) : usual
     const url = text('api_base')
     const host = url === undefined ? own : (/^https:\/\/([^/:]+)/.exec(url)?.[1] ?? '')
     // A provider's regions have hosts below the provider's own host.
@@ -84,14 +91,15 @@ function ofPreset(name: string): WaysOfProvider {
     const account = keyOf(text, preset.upstream.keyVariable)
     const { baseUrl, paths } = preset.upstream
     if (url === undefined || isTheirs)
-      return extra.map((wire) => ({
+      return possible.map((wire) => ({
         ...{ wire, profile, account, model, isOwn: false },
         upstream: url === undefined ? { base_url: baseUrl, ...(paths && { paths }) } : { base_url: withoutEnd(url) },
       }))
     if (preset.wire === 'messages')
       return [{ wire: 'messages', profile, account, model, isOwn: false, upstream: { base_url: withoutEnd(url) } }]
-    const plain = name === 'openai' ? 'default-chat' : preset.profile
-    return [{ wire: 'chat', profile: plain, account, model, isOwn: isPrivate(url), upstream: asWritten(url) }]
+    const wire = isOfResponses ? 'responses' : 'chat'
+    const plain = name === 'openai' ? `default-${wire}` : preset.profile
+    return [{ wire, profile: plain, account, model, isOwn: isPrivate(url), upstream: asWritten(url, wire) }]
   }
 }
 

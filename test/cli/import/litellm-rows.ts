@@ -387,6 +387,20 @@ export const rows: LitellmRow[] = [
     check: (config) => assert.deepEqual(modelOf(config, 'b')['chain'], ['b-only', 's-only', 's-chat']),
   },
   {
+    name: 'models of OpenAI that LiteLLM asks at the responses endpoint',
+    file: list(
+      entry('a', `model: openai/responses/gpt-6-luna, api_key: ${env('OPENAI_API_KEY')}`),
+      entry('b', `model: openai/responses/own, api_base: "https://x.example", api_key: k, ${priced}`),
+    ),
+    models: ['a', 'b'],
+    check: (config) => {
+      const facts = (id: string) => ['wire', 'upstream_model', 'profile'].map((key) => modelOf(config, id)[key])
+      assert.deepEqual(facts('a'), ['responses', 'gpt-6-luna', 'openai-reasoning'])
+      assert.deepEqual(facts('b'), ['responses', 'own', 'default-responses'])
+      assert.deepEqual(upstreamOf(config, 'openai-2')['paths'], { responses: '/responses' })
+    },
+  },
+  {
     name: 'OpenAI beside Azure, which meet on chat',
     file: list(
       entry('g', 'model: gpt-6-luna, api_key: k, organization: org-1'),
