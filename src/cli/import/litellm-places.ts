@@ -334,11 +334,11 @@ export function splitLitellmModel(name: string, custom: string | undefined, hasB
   const [, first, rest = ''] = /^([^/]+)\/(.*)$/s.exec(name) ?? []
   if (custom !== undefined) return { provider: custom, model: first === custom ? rest : name }
   if (first !== undefined && Object.hasOwn(providers, first)) return { provider: first, model: rest }
-  const known = Object.entries(presets).find(
+  const known = bareNames.find(([names]) => names.test(name))?.[1]
+  const inPreset = Object.entries(presets).find(
     ([, { ofCloud, models }]) => !ofCloud && models.some(({ id }) => id === name),
   )?.[0]
-  const named = known ?? bareNames.find(([names]) => names.test(name))?.[1]
-  return { provider: named ?? (hasBase ? 'openai' : first), model: name }
+  return { provider: known ?? inPreset ?? (hasBase ? 'openai' : first), model: name }
 }
 
 /** Returns the ways to reach a deployment. @param text returns a parameter; `base_model` comes from `model_info` */

@@ -401,6 +401,16 @@ export const rows: LitellmRow[] = [
     },
   },
   {
+    name: 'a model of Gemini without its provider, which LiteLLM asks at Vertex',
+    file: list(entry('g', 'model: gemini-3.8-flash, vertex_project: p, vertex_location: global')),
+    models: ['g'],
+    check: (config) => {
+      const { base_url: url, accounts } = upstreamOf(config, 'vertex_ai')
+      assert.deepEqual([url, accounts], ['https://aiplatform.googleapis.com', [{ name: 'main', google: {} }]])
+      assert.equal(modelOf(config, 'g')['upstream_model'], 'google/gemini-3.8-flash')
+    },
+  },
+  {
     name: 'OpenAI beside Azure, which meet on chat',
     file: list(
       entry('g', 'model: gpt-6-luna, api_key: k, organization: org-1'),
