@@ -1,4 +1,5 @@
 import { asObject } from '../../bytes/json.ts'
+import { resolveProfile } from '../../catalog/profiles.ts'
 import { headerMistake, keyMistake } from '../../config/values.ts'
 import { calendarsOf } from '../catalog/presets-file.ts'
 import { costOf, hasCallPrices, type ImportFigures, type ImportPrices } from './litellm-figures.ts'
@@ -267,21 +268,31 @@ function commonDivisor(a: number, b: number): number {
   return b === 0 ? a : commonDivisor(b, a % b)
 }
 
-/** Returns the profile of a deployment: a name, or a map if the deployment lists fields to drop or to accept. */
+/**
+ * Returns the profile of a deployment: a name, or a map if the deployment lists fields to drop or to accept. A list in
+ * our file replaces the list of the extended profile, so it also gets the fields of that profile.
+ */
 function profileOf(
   made: LitellmMaking,
   { path, params }: Deployment,
-  { profile }: DeploymentWay,
+  { profile, wire }: DeploymentWay,
 ): string | SourceFields {
-  const lists = { drops: 'additional_drop_params', accepts: 'allowed_openai_params' }
-  const more: SourceFields = {}
-  for (const [ours, theirs] of Object.entries(lists)) {
+  const fieldsOf = (theirs: string, ours: 'drops' | 'accepts') => {
     const fields = params[theirs]
     // A path into a field, such as `tools[*].examples`, cannot be expressed here.
     if (!Array.isArray(fields) || !fields.every((one) => typeof one === 'string' && /^[a-z][a-z0-9_]*$/.test(one)))
-      continue
-    if (fields.length > 0) more[ours] = [...new Set(fields)]
+      return new Set<string>()
     made.note(`${path}.litellm_params.${theirs}`, 'carried', `${ours} of the profile`)
+    return new Set<string>(fields)
+  }
+  const dropped = fieldsOf('additional_drop_params', 'drops')
+  const allowed = fieldsOf('allowed_openai_params', 'accepts')
+  const named = resolveProfile(wire, profile)
+  const drops = named.drops.difference(allowed).union(dropped)
+  const accepts = named.accepts.union(allowed)
+  const more = {
+    ...(drops.symmetricDifference(named.drops).size > 0 && { drops: [...drops] }),
+    ...(accepts.size > named.accepts.size && { accepts: [...accepts] }),
   }
   return Object.keys(more).length > 0 ? { extends: profile, ...more } : profile
 }

@@ -1,5 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of the configuration look like placeholders
 import assert from 'node:assert/strict'
+import { resolveProfile } from '../../../src/catalog/profiles.ts'
 
 export type Entry = Record<string, unknown>
 /** @property models the ids in our catalog, in order @property left places that must be listed as not carried
@@ -577,7 +578,7 @@ general_settings: { master_key: ${env('LITELLM_MASTER_KEY')}, database_url: ${en
     file: list(
       entry(
         'v',
-        'model: hosted_vllm/q, api_base: "http://10.0.0.5:8000/v1", additional_drop_params: [parallel_tool_calls, user], allowed_openai_params: [top_k], drop_params: true, extra_headers: { x-team: a }',
+        'model: hosted_vllm/q, api_base: "http://10.0.0.5:8000/v1", additional_drop_params: [parallel_tool_calls, user], allowed_openai_params: [top_k, verbosity], drop_params: true, extra_headers: { x-team: a }',
       ),
       entry('w', 'model: hosted_vllm/q2, api_base: "http://10.0.0.5:8000/v1"'),
     ),
@@ -586,9 +587,28 @@ general_settings: { master_key: ${env('LITELLM_MASTER_KEY')}, database_url: ${en
       assert.deepEqual(modelOf(config, 'v')['profile'], {
         extends: 'vllm',
         drops: ['parallel_tool_calls', 'user'],
-        accepts: ['top_k'],
+        accepts: ['top_k', 'strict', 'verbosity'],
       })
       assert.equal(modelOf(config, 'w')['profile'], 'vllm')
+    },
+  },
+  {
+    name: 'fields to drop and to accept, besides those of a named profile',
+    file: list(
+      entry('o', 'model: openai/gpt-6-luna, additional_drop_params: [user], allowed_openai_params: [temperature]'),
+      entry('g', 'model: gemini/gemini-3.7-flash, additional_drop_params: [parallel_tool_calls, n]'),
+    ),
+    models: ['o', 'g'],
+    check: (config) => {
+      const named = (wire: 'responses' | 'chat', name: string) => resolveProfile(wire, name)
+      const [reasoning, gemini] = [named('responses', 'openai-reasoning'), named('chat', 'gemini-3')]
+      assert.ok(reasoning.drops.has('temperature') && gemini.drops.has('seed'))
+      assert.deepEqual(modelOf(config, 'o')['profile'], {
+        extends: 'openai-reasoning',
+        drops: [...reasoning.drops, 'user'].filter((field) => field !== 'temperature'),
+        accepts: [...reasoning.accepts, 'temperature'],
+      })
+      assert.deepEqual(modelOf(config, 'g')['profile'], { extends: 'gemini-3', drops: [...gemini.drops, 'n'] })
     },
   },
   {
