@@ -6,8 +6,11 @@ export type DumpRow = Readonly<Record<string, unknown>>
 /**
  * Keys, teams and users of LiteLLM, with fields as in its API or its tables.
  * @property members limits of users within teams, from `team_memberships` of `/team/list`
+ * @property missing sentences about pages of lists that LiteLLM has and the dump lacks
  */
-export type LitellmDump = Readonly<Record<'keys' | 'teams' | 'users' | 'members', readonly DumpRow[]>>
+export type LitellmDump = Readonly<Record<'keys' | 'teams' | 'users' | 'members', readonly DumpRow[]>> & {
+  missing: readonly string[]
+}
 
 /**
  * Members of a row that can contain a single row, without a list around it. In other members, only lists are searched
@@ -31,6 +34,8 @@ export function readLitellmDump(texts: readonly string[]): LitellmDump {
   const teams = new Map<unknown, DumpRow>()
   const users = new Map<unknown, DumpRow>()
   const members = new Map<unknown, DumpRow>()
+  /** For each kind of list: the numbers of the pages in the dump, and the number of pages that LiteLLM has. */
+  const pages = new Map<string, { read: Set<unknown>; total: number }>()
   const take = (value: unknown): void => {
     if (Array.isArray(value)) {
       for (const one of value) take(one)
@@ -40,6 +45,14 @@ export function readLitellmDump(texts: readonly string[]): LitellmDump {
     if (!row) return
     if (Array.isArray(row['keys']) && row['keys'].some((one) => typeof one === 'string'))
       throw new Error('it lists digests alone: ask /key/list?return_full_object=true&size=100 for each page')
+    for (const kind of ['keys', 'users'])
+      if (Array.isArray(row[kind]) && typeof row['total_pages'] === 'number') {
+        const { read, total } = pages.get(kind) ?? { read: new Set(), total: 0 }
+        pages.set(kind, {
+          read: read.add(row['current_page'] ?? row['page']),
+          total: Math.max(total, row['total_pages']),
+        })
+      }
     const { token, team_id: team, user_id: user } = row
     const isUser = userFields.some((name) => name in row)
     if (typeof token === 'string') keys.set(token, row)
@@ -55,7 +68,12 @@ export function readLitellmDump(texts: readonly string[]): LitellmDump {
   if (keys.size === 0)
     throw new Error('it has no key: name the answers of /key/list and /team/list, or both tables as CSV')
   const [ofKeys, ofTeams, ofUsers, ofMembers] = [keys, teams, users, members].map((rows) => [...rows.values()])
-  return { keys: ofKeys!, teams: ofTeams!, users: ofUsers!, members: ofMembers! }
+  const missing = [...pages].flatMap(([kind, { read, total }]) =>
+    read.size < total
+      ? `the dump has ${read.size} of ${total} pages of the ${kind}: export the others too, and name each file with --keys`
+      : [],
+  )
+  return { keys: ofKeys!, teams: ofTeams!, users: ofUsers!, members: ofMembers!, missing }
 }
 
 /** Makes the map key by which the membership of a user in a team is found. */

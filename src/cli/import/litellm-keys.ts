@@ -101,6 +101,7 @@ class KeysPlanning {
   readonly #homes = new Map<string, { account: string; teams: Set<string> }>()
 
   constructor(dump: LitellmDump, options: KeysOptions) {
+    for (const text of dump.missing) this.#notes.add(text)
     this.#dump = dump
     this.#options = options
     this.#users = new Map(dump.users.map((row) => [row['user_id'], row]))

@@ -517,6 +517,19 @@ test('issue 50 a dump is JSON of one or more answers, or both tables as CSV', ()
     ['token,x\nt', /line 2: has 1 cells/],
   ] as const)
     assert.throws(() => readLitellmDump([text]), why)
+test('issue 50 the import says if the dump lacks pages of the keys or users that LiteLLM has', () => {
+  const page = (number: number, key: string) => ({ keys: [keyRow(key)], current_page: number, total_pages: 3 })
+  const notesOf = (...texts: unknown[]) =>
+    planLitellmKeys(readLitellmDump(texts.map((text) => JSON.stringify(text))), plain).notes.join()
+  const users = { users: [userRow('u-1')], page: 1, page_size: 100, total_pages: 2 }
+  assert.match(
+    notesOf(page(1, 'sk-1'), page(3, 'sk-3')),
+    /the dump has 2 of 3 pages of the keys: export the others too/,
+  )
+  assert.match(notesOf([page(1, 'sk-1'), page(2, 'sk-2')], page(3, 'sk-3'), users), /has 1 of 2 pages of the users/)
+  assert.doesNotMatch(notesOf([page(1, 'sk-1'), page(2, 'sk-2')], page(3, 'sk-3')), /pages of the/)
+})
+
 })
 
 const secrets = ['sk-canary-plain', 'sk-tri-canary', 'sk-canary-teamed', 'sk-canary-limited', 'sk-canary-of-label']
