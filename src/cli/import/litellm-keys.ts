@@ -44,8 +44,6 @@ export type KeysOptions = {
   creditNanos: bigint | undefined
   /** The present time in Unix milliseconds. */
   nowMs: number
-  /** When imported keys expire at the latest, in Unix milliseconds. Undefined if the import sets no limit. */
-  untilMs: number | undefined
   /** For each access group in LiteLLM's configuration (`model_info.access_groups`), its models. */
   groups: ReadonlyMap<string, readonly string[]>
 }
@@ -101,9 +99,9 @@ class KeysPlanning {
   readonly #homes = new Map<string, { account: string; teams: Set<string> }>()
 
   constructor(dump: LitellmDump, options: KeysOptions) {
-    for (const text of dump.missing) this.#notes.add(text)
     this.#dump = dump
     this.#options = options
+    for (const text of dump.missing) this.#notes.add(text)
     this.#users = new Map(dump.users.map((row) => [row['user_id'], row]))
     this.#members = new Map(dump.members.map((row) => [memberOf(String(row['user_id']), String(row['team_id'])), row]))
   }
@@ -293,7 +291,7 @@ class KeysPlanning {
   }
 
   #keyOf(row: DumpRow, team: TeamPlan | undefined): PlannedKey[] {
-    const { nowMs, untilMs, account: usual, creditNanos } = this.#options
+    const { nowMs, account: usual, creditNanos } = this.#options
     const token = String(row['token'])
     const digest = digestOfHex(token) ?? (token.startsWith('sk-') ? digestKey(token) : undefined)
     const shown = textOf(row['key_name']) ?? ''
@@ -343,11 +341,10 @@ class KeysPlanning {
       models && `${models.length} models`,
     ]
     this.#settings.push({ setting, fate: 'carried', why: [`account ${name}`, ...said.filter(Boolean)].join(', ') })
-    const ends = [ownExpiresMs, untilMs].filter((end) => end !== undefined)
     return [
       {
         ...{ digest, prefix, label, account: name, externalId, ownExpiresMs },
-        expiresMs: ends.length > 0 ? Math.min(...ends) : undefined,
+        expiresMs: ownExpiresMs,
         bounds: {
           ...(total && { budget: total }),
           ...(limits.rpm !== undefined && { requestsPerMinute: limits.rpm }),

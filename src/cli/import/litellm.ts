@@ -9,7 +9,7 @@ import { listText } from './import-report.ts'
 import { convertLitellm } from './litellm-config.ts'
 import { readLitellmDump } from './litellm-dump.ts'
 import { type KeysPlan, planLitellmKeys } from './litellm-keys.ts'
-import { endOf, refuseToReplace, type WriteOptions, writeImport } from './write-import.ts'
+import { refuseToReplace, type WriteOptions, writeImport } from './write-import.ts'
 
 export type PricingOptions = { prices?: string; unpricedFree?: true }
 
@@ -19,7 +19,6 @@ type ImportLitellmOptions = WriteOptions &
     account: string
     teams?: 'accounts' | 'labels'
     credit?: bigint
-    until: string
   }
 
 /**
@@ -52,15 +51,13 @@ export function pricingOf({ prices, unpricedFree }: PricingOptions): Parameters<
 }
 
 function planKeys(
-  { keys, account, teams, credit, until }: ImportLitellmOptions,
+  { keys, account, teams, credit }: ImportLitellmOptions,
   groups: ReadonlyMap<string, readonly string[]>,
 ): KeysPlan {
   const texts = keys.map((file) => readText(file, 'name the answers of /key/list and /team/list'))
-  const nowMs = Date.now()
   try {
     return planLitellmKeys(readLitellmDump(texts), {
-      ...{ account, teams, creditNanos: credit, groups, nowMs },
-      untilMs: endOf(until, nowMs),
+      ...{ account, teams, creditNanos: credit, groups, nowMs: Date.now() },
     })
   } catch (error) {
     throw new Error(`${keys.join(', ')}: ${(error as Error).message}`)

@@ -329,7 +329,7 @@ function round(price: number): number {
 /** Plans accounts and keys. A user becomes an account with what is left of their quota, and a token becomes a key. */
 export function planOneApiKeys(
   { tokens, users, channels, options }: OneApiTables,
-  { dialect, nowMs, untilMs }: { dialect: OneApiDialect; nowMs: number; untilMs: number | undefined },
+  { dialect, nowMs }: { dialect: OneApiDialect; nowMs: number },
 ): KeysPlan {
   const settings: ImportedSetting[] = []
   const notes = new Set<string>()
@@ -392,7 +392,6 @@ export function planOneApiKeys(
         why: `account ${account.name}${budget ? `, budget ${formatCredits(budget.nanos)}` : ''}`,
       })
       const ownExpiresMs = endMs >= 0 ? endMs : undefined
-      const ends = [ownExpiresMs, untilMs].filter((end) => end !== undefined)
       keys.push({
         ...{ digest: digestKey(`sk-${secret}`), prefix: `sk-...${secret.slice(-4)}`, account: account.name },
         ...{
@@ -400,7 +399,7 @@ export function planOneApiKeys(
           externalId: undefined,
           ownExpiresMs,
         },
-        expiresMs: ends.length > 0 ? Math.min(...ends) : undefined,
+        expiresMs: ownExpiresMs,
         bounds: {
           ...(budget && { budget }),
           ...(models && { models: models.length > 0 ? models.slice(0, modelsMax) : ['none'] }),

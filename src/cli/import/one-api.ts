@@ -4,9 +4,9 @@ import { type PricingOptions, pricingOf } from './litellm.ts'
 import { convertLitellm } from './litellm-config.ts'
 import { type ImportedChannel, modelListOf, type OneApiDialect, planOneApiKeys } from './one-api-config.ts'
 import { readOneApi } from './one-api-tables.ts'
-import { endOf, refuseToReplace, type WriteOptions, writeImport } from './write-import.ts'
+import { refuseToReplace, type WriteOptions, writeImport } from './write-import.ts'
 
-type ImportOneApiOptions = WriteOptions & PricingOptions & { until: string }
+type ImportOneApiOptions = WriteOptions & PricingOptions
 
 /**
  * Runs `import one-api` and `import new-api`. Channels become models and upstreams, users become accounts, and tokens
@@ -26,8 +26,7 @@ export async function importOneApi(
   const report = [...settings, ...channelsOf(converted.settings, channelOf, source.model_list)]
   if (!('catalog' in converted.config))
     throw new Error(`no channel of ${file} can be carried:\n${listText('channels', report, [])}`)
-  const nowMs = Date.now()
-  const plan = planOneApiKeys(tables, { dialect, nowMs, untilMs: endOf(options.until, nowMs) })
+  const plan = planOneApiKeys(tables, { dialect, nowMs: Date.now() })
   const made = { from: file, gateway: dialect, command: dialect, config: converted.config }
   const hasKeys = plan.foreign.keys.length > 0
   await writeImport(

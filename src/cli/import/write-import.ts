@@ -1,7 +1,10 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import type { Command } from 'commander'
 import { parse, stringify } from 'yaml'
-import { createCalendar, utc } from '../../accounts/calendar.ts'
+import type { z } from 'zod'
+import { hasEnded } from '../../accounts/account.ts'
+import type { Books } from '../../accounts/books.ts'
+import type { Calendar } from '../../accounts/calendar.ts'
 import { formatCredits } from '../../accounts/credit.ts'
 import type { ForeignCounts, ForeignImport } from '../../accounts/foreign-keys.ts'
 import { foreignKeysMax } from '../../accounts/foreign-keys.ts'
@@ -14,7 +17,7 @@ import { findStore, type GlobalOptions, withStore } from '../store.ts'
 import { type ImportedSetting, listText } from './import-report.ts'
 import type { KeysPlan } from './litellm-keys.ts'
 
-export type WriteOptions = { output?: string; force?: true; dryRun?: true }
+export type WriteOptions = { output?: string; force?: true; dryRun?: true; until: string }
 
 /** The result of an import: a configuration, and a plan if keys are imported into the store. */
 type MadeImport = {
@@ -38,15 +41,11 @@ function isThere(file: string | undefined): file is string {
   return file !== undefined && existsSync(file)
 }
 
-/**
- * Reads the time when keys end, such as 180d or `none`.
- * @returns Unix milliseconds; undefined if keys never end
- * @throws Error for any other text
- */
-export function endOf(text: string, nowMs: number): number | undefined {
+/** Reads the time when keys end, such as 180d. Null stands for `none`. @throws Error for any other text */
+function readUntil(text: string): z.output<typeof end> {
   const read = end.safeParse(text)
   if (!read.success) throw new Error(`--until ${read.error.issues[0]!.message}`)
-  return read.data === null ? undefined : endsAt(read.data, nowMs, createCalendar(utc))
+  return read.data
 }
 
 /**
@@ -57,6 +56,7 @@ export function endOf(text: string, nowMs: number): number | undefined {
 export async function writeImport(made: MadeImport, options: WriteOptions, command: Command): Promise<void> {
   const { from, gateway, report, plan } = made
   const { output, dryRun } = options
+  const until = readUntil(options.until)
   const config = { ...storeOf(output), ...made.config }
   const text = `# Made from ${gateway}'s configuration by triwire import ${made.command}.\n${stringify(config, { defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'PLAIN', lineWidth: 0, aliasDuplicateObjects: false })}`
   const problems = findProblems(output ?? 'triwire.yaml', text, withStandIns(text, process.env))
@@ -75,7 +75,7 @@ export async function writeImport(made: MadeImport, options: WriteOptions, comma
   if (staged) write(staged, text)
   let counts: ForeignCounts | undefined
   try {
-    if (plan && !dryRun) counts = await bringIn(plan.foreign, command, named)
+    if (plan && !dryRun) counts = await bringIn(plan.foreign, until, command, named)
     // The file is overwritten in place. So a link stays a link, and an existing file keeps its mode.
     if (staged) write(output!, text)
   } finally {
@@ -113,8 +113,23 @@ function storeOf(output: string | undefined): { store?: unknown } {
   }
 }
 
-function bringIn(plan: ForeignImport, command: Command, options: GlobalOptions): Promise<ForeignCounts> {
-  return withStore(command, (books) => books.importForeign(plan), { create: true, options })
+/** Imports the keys into the store. @param until when they end at the latest; a day is one of the store's time zone */
+function bringIn(
+  plan: ForeignImport,
+  until: z.output<typeof end>,
+  command: Command,
+  options: GlobalOptions,
+): Promise<ForeignCounts> {
+  const importKeys = (books: Books, calendar: Calendar) => {
+    const nowMs = Date.now()
+    const untilMs = until === null ? Number.POSITIVE_INFINITY : endsAt(until, nowMs, calendar)
+    if (hasEnded(untilMs, nowMs)) throw new Error('--until names a moment that is over: name a later one')
+    const keys = plan.keys.map((key) =>
+      untilMs < (key.expiresMs ?? Number.POSITIVE_INFINITY) ? { ...key, expiresMs: untilMs } : key,
+    )
+    return books.importForeign({ ...plan, keys })
+  }
+  return withStore(command, importKeys, { create: true, options })
 }
 
 function tellCounts({ accounts, persons, keys, keysKnown, creditedNanos }: ForeignCounts) {

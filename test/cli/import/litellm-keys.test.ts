@@ -44,7 +44,7 @@ const teamRow = (id: string, more: Entry = {}) => ({
 })
 
 const plain: KeysOptions = {
-  ...{ account: 'litellm', teams: undefined, creditNanos: undefined, nowMs, untilMs: undefined, groups: new Map() },
+  ...{ account: 'litellm', teams: undefined, creditNanos: undefined, nowMs, groups: new Map() },
 }
 
 const plan = (keys: Entry[], teams: Entry[] = [], options: Partial<KeysOptions> = {}) =>
@@ -378,22 +378,20 @@ test('issue 50 a key may use those of its models that its team may use too, as i
     )
 })
 
-test('issue 50 a key ends at its own end or that of all foreign keys, whichever is earlier, and its successor at its own', () => {
+test('issue 50 a key and its successor keep the end that LiteLLM has for the key, in any form', () => {
   const later = '2027-11-28T00:00:00Z'
-  const untilMs = nowMs + 180 * dayMs
-  assert.deepEqual(ends({}, untilMs), [untilMs, undefined])
-  assert.deepEqual(ends({ expires: later }, untilMs), [untilMs, Date.parse(later)])
-  assert.deepEqual(ends({ expires: later }, undefined), [Date.parse(later), Date.parse(later)])
-  assert.deepEqual(ends({ expires: '2026-12-01 00:00:00' }, untilMs), Array(2).fill(Date.parse('2026-12-01T00:00:00Z')))
-  assert.deepEqual(ends({ expires: '2026-12-01 00:00:00+00' }, undefined), ends({ expires: '2026-12-01' }, undefined))
-  assert.deepEqual(ends({ expires: '2026-12-01 02:00:00.5+02' }, undefined)[0], Date.parse('2026-12-01T00:00:00.5Z'))
-  assert.throws(() => ends({ expires: 'soon' }, untilMs), /expires at "soon", which is no time/)
-  assert.throws(() => ends({ expires: 1_893_456_000 }, untilMs), /expires at 1893456000, which is no time/)
+  assert.deepEqual(ends({}), [undefined, undefined])
+  assert.deepEqual(ends({ expires: later }), [Date.parse(later), Date.parse(later)])
+  assert.deepEqual(ends({ expires: '2026-12-01 00:00:00' }), Array(2).fill(Date.parse('2026-12-01T00:00:00Z')))
+  assert.deepEqual(ends({ expires: '2026-12-01 00:00:00+00' }), ends({ expires: '2026-12-01' }))
+  assert.deepEqual(ends({ expires: '2026-12-01 02:00:00.5+02' })[0], Date.parse('2026-12-01T00:00:00.5Z'))
+  assert.throws(() => ends({ expires: 'soon' }), /expires at "soon", which is no time/)
+  assert.throws(() => ends({ expires: 1_893_456_000 }), /expires at 1893456000, which is no time/)
   assert.throws(() => one({ max_budget: '1,000' }), /max_budget of a key or a team is "1,000", which is no number/)
 })
 
-function ends(fields: Entry, untilMs: number | undefined) {
-  const key = one(fields, [], { untilMs })!
+function ends(fields: Entry) {
+  const key = one(fields)!
   return [key.expiresMs, key.ownExpiresMs]
 }
 
@@ -517,6 +515,8 @@ test('issue 50 a dump is JSON of one or more answers, or both tables as CSV', ()
     ['token,x\nt', /line 2: has 1 cells/],
   ] as const)
     assert.throws(() => readLitellmDump([text]), why)
+})
+
 test('issue 50 the import says if the dump lacks pages of the keys or users that LiteLLM has', () => {
   const page = (number: number, key: string) => ({ keys: [keyRow(key)], current_page: number, total_pages: 3 })
   const notesOf = (...texts: unknown[]) =>
@@ -528,8 +528,6 @@ test('issue 50 the import says if the dump lacks pages of the keys or users that
   )
   assert.match(notesOf([page(1, 'sk-1'), page(2, 'sk-2')], page(3, 'sk-3'), users), /has 1 of 2 pages of the users/)
   assert.doesNotMatch(notesOf([page(1, 'sk-1'), page(2, 'sk-2')], page(3, 'sk-3')), /pages of the/)
-})
-
 })
 
 const secrets = ['sk-canary-plain', 'sk-tri-canary', 'sk-canary-teamed', 'sk-canary-limited', 'sk-canary-of-label']
@@ -673,4 +671,22 @@ test('issue 50 import litellm --keys brings keys into the store of the configura
   writeFileSync(join(cwd, 'etc', 'triwire.yaml'), 'store: [\n')
   assert.equal((await runWarm(words, { cwd })).code, 1)
   assert.ok(!existsSync(join(cwd, 'etc', 'triwire.yaml.import')))
+})
+
+test('X12 a day of --until of an import begins in the reporting zone, and a key with an earlier end keeps it', async () => {
+  const cwd = testFolder('cli')
+  mkdirSync(cwd, { recursive: true })
+  const own = new Date(Date.now() + dayMs).toISOString()
+  writeFileSync(join(cwd, 'l.yaml'), rows[0]!.file)
+  writeFileSync(join(cwd, 'dump.json'), JSON.stringify({ keys: [keyRow('sk-a'), keyRow('sk-b', { expires: own })] }))
+  writeFileSync(join(cwd, 'triwire.yaml'), 'store: ./s.db\nreporting: { time_zone: Europe/Berlin }\n')
+  const words = ['import', 'litellm', 'l.yaml', '--keys', 'dump.json', '--output', 'triwire.yaml', '--force']
+  const wrong = await runWarm([...words, '--until', 'soon'], { cwd })
+  assert.match(wrong.stderr, /--until Write a day like/)
+  const over = await runWarm([...words, '--until', '2026-01-31'], { cwd })
+  assert.match(over.stderr, /--until names a moment that is over/)
+  const run = await runWarm([...words, '--until', '2097-07-01'], { cwd })
+  assert.equal(run.code, 0, run.stderr)
+  const { json } = await runWarm(['key', 'foreign', '--json', '--store', 's.db'], { cwd })
+  assert.deepEqual(json.map(({ expires }) => expires).sort(), [own, '2097-06-30T22:00:00.000Z'].sort())
 })

@@ -393,7 +393,7 @@ test('issue 50 import one-api and new-api convert quota and prices by the same Q
     const users = [{ id: 1, username: 'u', quota: 1_000_000 }]
     const tokens = [{ id: 1, user_id: 1, key: 'k' }]
     const rows = { channels: [], users, tokens, options: [{ key: 'QuotaPerUnit', value: '1000000' }] }
-    const { foreign } = planOneApiKeys(rows, { dialect, nowMs: 0, untilMs: undefined })
+    const { foreign } = planOneApiKeys(rows, { dialect, nowMs: 0 })
     // The quota pays for a million tokens of the ratio 1, before and after the import.
     assert.equal(foreign.accounts[0]!.creditNanos, 1_000_000_000n)
   }
@@ -485,7 +485,7 @@ test('issue 50 a token without models of its own may use those of the group of i
       { id: 2, user_id: 1, key: 'l', unlimited_quota: 1, models: 'a,c' },
     ],
   }
-  const { foreign } = planOneApiKeys(tables, { dialect: 'one-api', nowMs: 0, untilMs: undefined })
+  const { foreign } = planOneApiKeys(tables, { dialect: 'one-api', nowMs: 0 })
   assert.deepEqual(
     foreign.keys.map(({ bounds }) => bounds.models),
     [['c'], ['c']],
@@ -506,7 +506,7 @@ const oneToken = (
       users: [{ id: 1, username: 'u', quota: 500_000, ...user }, ...more],
       tokens: [{ id: 1, user_id: 1, key: 'k', remain_quota: 500_000, ...token }],
     },
-    { dialect, nowMs: 0, untilMs: undefined },
+    { dialect, nowMs: 0 },
   )
 
 test('issue 50 a token is unlimited only if its table says so in a spelling of true', () => {
@@ -569,10 +569,7 @@ test('issue 50 the import notes the factors of the groups that tokens use, also 
     { id: 3, user_id: 2, key: 'm', group: 'auto' },
     { id: 4, user_id: 2, key: 'n', group: 'pro' },
   ]
-  const { notes } = planOneApiKeys(
-    { channels, users, tokens, options },
-    { dialect: 'new-api', nowMs: 0, untilMs: undefined },
-  )
+  const { notes } = planOneApiKeys({ channels, users, tokens, options }, { dialect: 'new-api', nowMs: 0 })
   assert.deepEqual(
     notes.flatMap((note) => /^(user .*) times the price/.exec(note)?.[1] ?? []),
     ['user u: their group pro pays 2', 'user v: their group vip pays 0.8', 'user v: their group pro pays 1.5'],
