@@ -104,7 +104,7 @@ export function modelListOf(
     const leave = (why: string) => void settings.push({ setting: name, fate: 'left', why })
     const kind = kinds[dialect][Number(channel['type'])]
     const { on: keys, off } = keysOf(channel)
-    if (Number(channel['status'] ?? 1) !== 1) leave('it is switched off')
+    if (!isOn(channel)) leave('it is switched off')
     else if (keys.length === 0) leave('each of its keys is switched off')
     else if (!kind) leave(`channels of type ${channel['type']} have no way here: add the model by hand`)
     else if (!addressOf(channel, kind, dialect, 'model')) leave('its address has no place here: add the model by hand')
@@ -163,6 +163,11 @@ export function modelListOf(
         settings.push({ setting: `model ${model}, its ${what}`, fate: 'left', why: 'prices are for tokens here' })
   }
   return { source: { model_list: list }, channelOf, settings }
+}
+
+/** Whether a channel or a user is neither switched off nor deleted. */
+function isOn({ status }: OneApiRow): boolean {
+  return Number(status ?? 1) === 1
 }
 
 function nameOf({ id, name }: OneApiRow): string {
@@ -346,13 +351,16 @@ export function planOneApiKeys(
     if (user['deleted_at'] || Number(user['status']) === 3) continue
     const name = textOf(user['username']) || `user ${user['id']}`
     const creditNanos = nanosOf(user['quota'])
-    const isOn = Number(user['status'] ?? 1) === 1
     accounts.set(user['id'], {
-      ...{ name: isShownWhole(name) ? name : `user ${user['id']}`, state: isOn ? 'active' : 'suspended', bounds: {} },
+      ...{
+        name: isShownWhole(name) ? name : `user ${user['id']}`,
+        state: isOn(user) ? 'active' : 'suspended',
+        bounds: {},
+      },
       ...{ creditNanos, reference: `import:${dialect}:${user['id']}` },
     })
   }
-  const groups = modelsByGroup(channels)
+  const groups = modelsByGroup(channels.filter(isOn))
   const keys: ForeignImport['keys'][number][] = []
   for (const token of tokens) {
     const setting = `token ${token['name'] || token['id']} (${token['id']})`

@@ -477,6 +477,8 @@ test('issue 50 a token without models of its own may use those of the group of i
   const channels = [
     { id: 1, type: 1, models: 'a,b', group: 'default' },
     { id: 2, type: 1, models: 'c', group: 'vip' },
+    // The group of a channel that is switched off cannot use its models, even if another channel has them.
+    { id: 3, type: 1, models: 'a,b', group: 'vip', status: 2 },
   ]
   const tables = {
     ...{ channels, options: [], users: [{ id: 1, username: 'u', group: 'vip', quota: 1 }] },
