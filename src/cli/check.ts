@@ -35,9 +35,9 @@ export function addCheckCommand(program: Command): void {
         for (const { name, proxy, source } of proxied)
           console.error(`note: ${Object.values(name)[0]} is asked through the proxy ${proxy} (${source})`)
         const { formatWarning } = await import('../config/warnings.ts')
-        if (config.isBuiltIn && config.file)
+        if (config.isBuiltIn && config.source)
           console.error(
-            `note: ${config.file} has no catalog: the built-in models are served, and the simulator answers`,
+            `note: ${config.source} has no catalog: the built-in models are served, and the simulator answers`,
           )
         for (const warning of warnings) console.error(`warning: ${formatWarning(warning)}`)
       }

@@ -104,6 +104,8 @@ export type ConfigSource = { readonly text: Secret; readonly name: string; reado
 export type Config = {
   /** The absolute path of the file that was read. Undefined without a file. */
   file: string | undefined
+  /** The file, or the variable with the text of the configuration. Undefined without a configuration. */
+  source: string | undefined
   listen: Address
   /** The certificate of the public listener. If undefined, the listener speaks plain HTTP. */
   tls: TlsPair | undefined

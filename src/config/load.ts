@@ -391,6 +391,7 @@ function build(file: ConfigFile, origin: LoadOrigin): Config {
   const { source, folder, warnings } = origin
   return Object.freeze({
     file: source?.file,
+    source: source?.name,
     listen: file.listen,
     tls: file.tls && readTls(file.tls, origin),
     ledgerForm: file.ledger?.form,

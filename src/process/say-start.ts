@@ -34,7 +34,7 @@ export function originsOf({ tls, adminTls }: Config, listening: { address: Addre
 export function sayStart(started: Started, accounts: number | undefined): string {
   const { base, admin, config, isStoreNew, demo, isDemoBarred, consoleUrl } = started
   const facts = [
-    `configuration ${config.file ?? 'none'}`,
+    `configuration ${config.source ?? 'none'}`,
     `store ${config.store.shown}${isStoreNew ? ' (new)' : ''}`,
     `models ${config.catalog.entries.length}`,
     `accounts ${accounts ?? 'not known while the store cannot be reached'}`,
