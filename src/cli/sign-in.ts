@@ -68,7 +68,7 @@ function formatExplained({ rule, rules, ...given }: Record<string, unknown>): st
     rule: `${rule} of ${rules}`,
     account: given['account'] ?? 'none: the console only',
     role: given['role'],
-    models: models?.join(', ') ?? 'those of the account',
+    models: models?.join(', ') ?? 'all',
     budget: given['budget'] ?? 'no limit',
     'requests a minute': given['requests_per_minute'] ?? "the account's",
   })

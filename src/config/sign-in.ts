@@ -63,7 +63,7 @@ const rule = z
     role: oneOf(signInRoles).prefault('member').describe('The role of these people.'),
     models: parsed('large,small-*', parseModels, modelList)
       .optional()
-      .describe('The models that their sessions may use, such as `[large, small-*]`. Default: those of the account.'),
+      .describe('The models that their sessions may use, such as `[large, small-*]`. Default: all models.'),
     budget: parsed<Budget>('50/month', parseBudget)
       .optional()
       .describe('What each person may spend with all sessions and keys, such as `50/month`. Default: no limit.'),
