@@ -210,7 +210,7 @@ export const accountOperations = [
         .describe('`suspended`: new requests of the account are refused, and running ones are finished'),
       ...bounds,
       grant: field.grant.optional(),
-      lapse: z.boolean().optional().describe('the unspent part of a grant expires at the end of its month'),
+      lapse: z.boolean().optional().describe('the unspent part of a grant expires when the next grant is given'),
     }),
     output: accountShape,
     problems: ['not_found', 'conflict'],

@@ -174,7 +174,7 @@ export const budgetShape = named('Budget', {
 /** A grant: credit that an account is given in each month. */
 export const grantShape = named('Grant', {
   credits: amount,
-  lapse: z.boolean().describe('whether the unspent part of a grant expires at the end of its month'),
+  lapse: z.boolean().describe('whether the unspent part of a grant expires when the next grant is given'),
   last: z.string().nullable().describe('the reference of the last grant').meta(readOnly),
 })
 

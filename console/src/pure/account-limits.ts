@@ -12,8 +12,8 @@ export const limitLabels = {
 
 export type LimitTexts = Record<keyof typeof limitLabels, string>
 
-/** The words of the form for the unspent rest of a grant at the end of its month. */
-export const lapseWords = { stays: 'stays', lapses: 'expires at the end of the month' } as const
+/** The words of the form for the unspent rest of a grant. */
+export const lapseWords = { stays: 'stays', lapses: 'expires with the next grant' } as const
 
 /** Returns the bounds of an account as texts for form fields. */
 export function limitTexts({ budget, rpm, warn, plan, grant }: Account): LimitTexts {
