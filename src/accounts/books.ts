@@ -260,8 +260,8 @@ export interface Books extends BookReadings {
   openLink(digest: string): Promise<IssuedSession | undefined>
   /** Finds the person with an identity, or creates a new person. */
   identifyOperator(who: Parameters<typeof identifyOperator>[0]): Promise<{ personId: string }>
-  /** Stores an encrypted answer of the identity provider that came too late for the refresh of a session. */
-  keepAnswer(sessionId: string, sealed: string | undefined): Promise<void>
+  /** Applies a confirmation of the identity provider that came too late for the refresh of a session. */
+  keepAnswer(sessionId: string, signedIn: SignedIn): Promise<void>
   /** Ends a browser session. If it is a person's session, its key ends too. @returns the session before it ended */
   signOut(digest: string): Promise<SessionRow | undefined>
   /** Begins the sign-in of a program. The program redeems `code` once a person has approved the sign-in. */
@@ -494,7 +494,7 @@ export function createBooks(
     makeLinkToken: () => change(makeLinkToken(act.actor, nowMs())),
     openLink: (digest) => change(openLink(digest, nowMs())),
     identifyOperator: (who) => counting((counted) => identifyOperator(who, counted)),
-    keepAnswer: (sessionId, sealed) => change(keepAnswer(sessionId, sealed)),
+    keepAnswer: (sessionId, signedIn) => counting((counted) => keepAnswer(sessionId, signedIn, counted)),
     signOut: async (digest) => {
       const session = await store.findSession(digest)
       const key = session?.personId === undefined ? undefined : await findKeyById(store, session.keyId)

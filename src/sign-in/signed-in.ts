@@ -75,6 +75,6 @@ async function settleLate(
   word: Permission,
   books: Pick<Books, 'keepAnswer' | 'endSession'>,
 ): Promise<void> {
-  if (word.kind === 'yes') await books.keepAnswer(id, word.signedIn.sealed)
+  if (word.kind === 'yes') await books.keepAnswer(id, word.signedIn)
   else if (word.kind === 'no') await books.endSession({ id }, 'provider')
 }

@@ -448,12 +448,12 @@ onEachStore((engine) => {
     assert.deepEqual([name, email, accountId], ['Zoe', 'zoe@corp.test', undefined])
     assert.equal((await store.identifyOperator({ ...dev, subject: 'u-9' })).personId, personId)
     const sealed = async () => (await store.pageSessions({ id: session.id, limit: 1 }))[0]?.sealed
-    await store.keepAnswer(session.id, 'later')
+    await store.keepAnswer(session.id, { ...dev, sealed: 'later' })
     assert.equal(await sealed(), 'later')
-    await store.keepAnswer(session.id, undefined)
+    await store.keepAnswer(session.id, dev)
     assert.equal(await sealed(), 'later')
     await store.endSession({ id: session.id }, 'ended')
-    await store.keepAnswer(session.id, 'too late')
+    await store.keepAnswer(session.id, { ...dev, sealed: 'too late' })
     assert.equal(await sealed(), undefined)
   })
 
@@ -685,6 +685,28 @@ onEachStore((engine) => {
     assert.ok(typeof made === 'object')
     await store.endSession({ id: session.id }, 'provider')
     assert.equal((await store.listKeys('one')).find(({ id }) => id === made.id)?.expiresMs, startMs)
+  })
+
+  test('Y20 a late yes of the provider has the effects of a timely one: the rules of now, and a week for the keys of the person', async () => {
+    const { store, pass } = await open()
+    const { session } = await signIn(store, { sealed: 'x', models: ['large', 'small'] })
+    const made = await store.createOwnKey(session.keyId, 'agent')
+    assert.ok(typeof made === 'object')
+    const keyOf = async (id: string) => (await store.listKeys('one')).find((key) => key.id === id)!
+    await pass(3 * day)
+    const budget = { nanos: 5n, per: 'day' } as const
+    await store.keepAnswer(session.id, { ...dev, role: 'lead', models: ['small'], budget })
+    const own = await keyOf(made.id)
+    assert.deepEqual(
+      [own.expiresMs, own.bounds.models, own.personBounds.budget],
+      [startMs + 10 * day, ['small'], budget],
+    )
+    assert.deepEqual((await keyOf(session.keyId)).bounds.models, ['small'])
+    const find = async () => (await store.pageSessions({ id: session.id, limit: 1 }))[0]
+    assert.deepEqual([(await find())?.role, (await find())?.askedMs], ['lead', startMs + 3 * day])
+    await store.createAccount('two')
+    await store.keepAnswer(session.id, { ...dev, account: 'two' })
+    assert.equal((await find())?.endedWhy, 'provider', 'the rules now give the person another account')
   })
 
   test('Y20 a person may make a limited number of keys, with a label shown in full, while the provider has answered', async () => {

@@ -122,34 +122,58 @@ export function settleRefresh(
   counting: PersonCounting,
 ): BookChange<Refresh | Uncounted> {
   const told = word.kind === 'yes' ? word.signedIn : undefined
-  const account = told?.account
   return {
-    about: {
-      signIn: { digest },
-      ...(told && { accounts: [told.account], identity: { issuer: told.issuer, subject: told.subject } }),
-    },
+    about: { signIn: { digest }, ...(told && aboutSignedIn(told)) },
     decide(facts) {
       const found = judge(facts, generation, lives)
       if ('answer' in found) return found.answer
-      const { signIn, key } = found
+      const { signIn } = found
       const { nowMs } = facts
-      const isMoved = account !== undefined && !facts.accounts.some(({ id }) => id === signIn.accountId)
-      if (word.kind === 'no' || isMoved) return ended(found, 'provider', nowMs, word.kind === 'no' && word.isUnasked)
+      if (word.kind === 'no' || isMoved(facts, found, told))
+        return ended(found, 'provider', nowMs, word.kind === 'no' && word.isUnasked)
       if (word.kind === 'yes') {
-        const { signedIn } = word
-        const { role, sealed = signIn.sealed } = signedIn ?? signIn
-        const fields = { askedMs: nowMs, sealed, role }
-        const advanced = advance(signIn, generation, nowMs, lives, fields)
-        const narrowed = signedIn ? [key, ...found.ownKeys].flatMap((one) => narrow(one, signedIn)) : []
-        const bound = signedIn ? bind(facts, signIn, signedIn, counting) : []
-        if (bound instanceof Uncounted) return { writes: [], result: bound }
-        return { ...advanced, writes: [...bound, ...advanced.writes, ...narrowed, ...confirmOwnKeys(found, nowMs)] }
+        const advanced = advance(signIn, generation, nowMs, lives, confirmedFields(facts, found, told))
+        const writes = confirmed(facts, found, told, counting, advanced.writes)
+        return writes instanceof Uncounted ? { writes: [], result: writes } : { ...advanced, writes }
       }
       if (nowMs < signIn.askedMs + lives.offlineMs) return advance(signIn, generation, nowMs, lives, {})
       const writes: BookWrite[] = [{ kind: 'set_sign_in', signInId: signIn.id, fields: { claimedMs: undefined } }]
       return { writes, result: { kind: 'silent' } }
     },
   }
+}
+
+function aboutSignedIn({ account, issuer, subject }: SignedIn) {
+  return { accounts: [account], identity: { issuer, subject } }
+}
+
+/** Whether the rules now give the person another account than that of the session. */
+function isMoved({ accounts }: Facts, { signIn }: SignInFacts, signedIn: SignedIn | undefined): boolean {
+  return signedIn !== undefined && !accounts.some(({ id }) => id === signIn.accountId)
+}
+
+/** The fields of a session that change when the provider confirms its person. */
+function confirmedFields({ nowMs }: Facts, { signIn }: SignInFacts, signedIn: SignedIn | undefined) {
+  const { role, sealed = signIn.sealed } = signedIn ?? signIn
+  return { askedMs: nowMs, sealed, role }
+}
+
+/**
+ * Makes all writes of a confirmation by the provider. The current rules set models and bounds, and the person's own
+ * keys last longer.
+ * @param own the writes of the session itself
+ */
+function confirmed(
+  facts: Facts,
+  found: SignInFacts,
+  signedIn: SignedIn | undefined,
+  counting: PersonCounting,
+  own: readonly BookWrite[],
+): BookWrite[] | Uncounted {
+  const bound = signedIn ? bind(facts, found.signIn, signedIn, counting) : []
+  if (bound instanceof Uncounted) return bound
+  const narrowed = signedIn ? [found.key, ...found.ownKeys].flatMap((one) => narrow(one, signedIn)) : []
+  return [...bound, ...own, ...narrowed, ...confirmOwnKeys(found, facts.nowMs)]
 }
 
 /** Limits a key to the models that the rules now grant its person. */
@@ -273,16 +297,26 @@ export function endSession(name: SessionName, why: SessionEnd): BookChange<SignI
 }
 
 /**
- * Stores an answer of the provider that arrived after the time limit of a refresh. The refresh token in the answer
- * replaces the stored token, which is no longer valid.
+ * Applies a confirmation of the provider that arrived after the time limit of a refresh. It has the effects of one that
+ * arrived in time, except for new tokens. The refresh token in the answer replaces the stored token, which is no longer
+ * valid.
  */
-export function keepAnswer(id: string, sealed: string | undefined): BookChange<void> {
+export function keepAnswer(
+  id: string,
+  signedIn: SignedIn,
+  counting: PersonCounting,
+): BookChange<undefined | Uncounted> {
   return {
-    about: { signIn: { id } },
-    decide({ signIn: found, nowMs }) {
-      if (!found || found.signIn.endedMs !== undefined) return { writes: [], result: undefined }
-      const fields = { sealed: sealed ?? found.signIn.sealed, askedMs: nowMs }
-      return { writes: [{ kind: 'set_sign_in', signInId: id, fields }], result: undefined }
+    about: { signIn: { id }, ...aboutSignedIn(signedIn) },
+    decide(facts) {
+      const { signIn: found, nowMs } = facts
+      if (!found || endOf(found, nowMs, Number.POSITIVE_INFINITY) !== undefined)
+        return { writes: [], result: undefined }
+      if (isMoved(facts, found, signedIn)) return { ...endWrites(found, 'provider', nowMs), result: undefined }
+      const fields = confirmedFields(facts, found, signedIn)
+      const own: BookWrite[] = [{ kind: 'set_sign_in', signInId: id, fields }]
+      const writes = confirmed(facts, found, signedIn, counting, own)
+      return writes instanceof Uncounted ? { writes: [], result: writes } : { writes, result: undefined }
     },
   }
 }
