@@ -388,6 +388,7 @@ test('C6 C7 with n answers the cap covers all of them together', () => {
 
 test('C6 if the upstream takes no cap on the same wire, the model’s maximum is the limit', () => {
   for (const [wire, field, ask] of [
+    ['messages', 'max_tokens', '{"model":"m","max_tokens":100,"messages":[]}'],
     ['chat', 'max_completion_tokens', '{"model":"m","max_completion_tokens":100,"messages":[]}'],
     ['responses', 'max_output_tokens', '{"model":"m","max_output_tokens":100,"input":"x"}'],
   ] as const) {

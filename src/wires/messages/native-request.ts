@@ -32,9 +32,12 @@ const thinkingBudgetMin = 1_024
 /** Adapts a messages request for a messages model (ruling P1). */
 export function adaptRequest(body: ClientBody, model: Model, context: AdaptContext): AdaptedRequest {
   const values = commonValues(body, model, context)
-  const asked = body.value('max_tokens') as number
-  const outputTokensCap = capTokens(model, asked)
-  if (outputTokensCap !== asked) values.set('max_tokens', String(outputTokensCap))
+  let outputTokensCap = model.outputTokensMax
+  if (!model.profile.drops.has('max_tokens')) {
+    const asked = body.value('max_tokens') as number
+    outputTokensCap = capTokens(model, asked)
+    if (outputTokensCap !== asked) values.set('max_tokens', String(outputTokensCap))
+  }
   const unsigned = model.profile.unprovenThought === 'remove' ? removeUnsignedThinking(body) : []
   const losses: Loss[] = []
   if (unsigned.length > 0) {
@@ -74,7 +77,8 @@ function fitThinking(body: ClientBody, cap: number, values: MemberValues): Edit[
   const budgets = body.valuesInside('thinking', 'budget_tokens')
   // A budget is corrected only if our lower cap made it invalid. If the client sent an invalid budget, the model
   // refuses it.
-  if (!values.has('max_tokens') || !budgets.some((budget) => typeof budget === 'number' && budget >= cap)) return []
+  const isTooBig = budgets.some((budget) => typeof budget === 'number' && budget >= cap)
+  if (values.get('max_tokens') === undefined || !isTooBig) return []
   const fitted = Math.floor(cap / 2)
   if (fitted >= thinkingBudgetMin) return setInside(body, 'thinking', new Map([['budget_tokens', String(fitted)]]))
   values.set('thinking', undefined)
