@@ -267,6 +267,7 @@ export class Attempts {
     credential!.renew(refusedAt)
     if (!credential!.isRenewing) return this.#askRenewed()
     if (this.#tryElsewhere()) return true
+    if (!this.#failover.mayAgain) return false
     this.#renewing = { credential: credential!, untilMs: this.#parts.gateway.clockMs() + renewMaxMs }
     return true
   }

@@ -100,7 +100,7 @@ export class Failover {
    * @returns undefined if the account may not be asked again
    */
   waitForOnly({ cause, retryAfterSeconds }: Failure, { alarm }: Verdict): number | undefined {
-    if (this.#isOnlyAgain || this.#size !== 1 || alarm !== undefined) return undefined
+    if (this.#isOnlyAgain || !this.mayAgain || this.#size !== 1 || alarm !== undefined) return undefined
     if (cause === 'upstream_connect') return 0
     // After a cooldown, an account gets one request first. So only one request waits for the end of the cooldown, and
     // all other requests get their error now.

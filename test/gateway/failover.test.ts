@@ -558,6 +558,32 @@ test('clouds 1.2 U1 after a signature with a right time, another account can sti
   assertOver(rig)
 })
 
+test('U1 Y26 clouds 1.2 after the last attempt that is allowed, the error comes at once, without a wait for another', async () => {
+  const { cloud, keyOf } = withCredential()
+  const model = modelOf('chat')
+  const routes = [routeOf(model), routeOf(model, { upstream: 'backup', priority: 2 })]
+  const upstreams = [{ name: 'backup', accounts: accountsOf('a') }]
+  const last = startRig({ accounts: accountsOf('b', 'c'), upstreams, model: { routes }, keyOf })
+  refuse(last, 500)
+  refuse(last, 500)
+  assert.equal(names(last)[2], 'backup/a')
+  refuse(last, 401)
+  assert.ok(cloud.isRenewing, 'for later requests')
+  await last.turn()
+  assertOver(last)
+
+  cloud.takesTime = false
+  const only = startRig({ keyOf })
+  only.sent[0]!.listener.onError({ cause: 'upstream_reset', isReuseRace: true })
+  refuse(only, 401)
+  refuse(only, 429, { 'retry-after': '2' })
+  await only.turn()
+  const { code, retryAfterSeconds } = only.end!.error as GatewayError
+  assert.deepEqual([only.sent.length, code, retryAfterSeconds], [3, 'rate_limit_exceeded', 2])
+  assert.equal(only.record.stopped, 'attempts')
+  assertOver(only)
+})
+
 /** A conversation whose home is this account of two. */
 function talkOf(home: string): string {
   const talks = Array.from({ length: 20 }, (_, at) => `talk ${at}`)
