@@ -152,6 +152,12 @@ const cases: Case[] = [
     from: `{"model":"m","store":true,"input":"x"}`,
     to: `{"model":"up","store":false,"input":"x"}`,
   },
+  ...['true', '"true"', '1'].map((store) => ({
+    rule: `spec 1.7 C7 a chat request never asks to be stored, however it says so: ${store}`,
+    wire: 'chat' as const,
+    from: `{"model":"m","store":${store},"messages":[]}`,
+    to: `{"model":"up","store":false,"messages":[]}`,
+  })),
   {
     rule: 'P1 drops: a provider that does not take store gets none, whatever the client says',
     wire: 'responses',

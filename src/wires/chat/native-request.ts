@@ -29,8 +29,8 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   const values = commonValues(body, model, context)
   const stream = body.value('stream') === true
   refuseAudio(body)
-  // The gateway never lets a provider store a request (spec 1.7).
-  if (body.value('store') === true) values.set('store', 'false')
+  // The gateway never lets a provider store a request (spec 1.7). A server may read the text "true" as true.
+  if (body.has('store') && body.value('store') !== false) values.set('store', 'false')
   const choices = choicesOf(body)
   const outputTokensCap = setCap(body, model, values) * choices
   const edits = renameDevelopers(body, model, 'messages')
