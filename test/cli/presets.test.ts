@@ -77,6 +77,7 @@ test('issue 46 catalog update writes a data file beside the configuration, which
   assert.equal(existsSync(join(cwd, 'triwire.presets.json')), false)
   const unasked = await runWarm(['catalog', 'update', '--from', file], { cwd })
   assert.match(unasked.stderr, /was left as it is: run with --yes to write it/)
+  assert.match(unasked.stdout, /^~ deepseek deepseek-flash$/m)
   const done = await run(['catalog', 'update', '--from', file, '--yes'], { cwd })
   assert.equal(done.code, 0, done.stderr)
   assert.deepEqual(JSON.parse(readFileSync(join(cwd, 'triwire.presets.json'), 'utf8')), JSON.parse(text))
