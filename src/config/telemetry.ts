@@ -123,9 +123,13 @@ function readResource(env: NodeJS.ProcessEnv): ReadonlyMap<string, string> {
 
 /** Returns the share of traces to sample. It applies to traces that begin here, not to traces of callers. */
 function readShare({ env, warn }: Reader): number {
-  const sampler = env['OTEL_TRACES_SAMPLER']?.replace(/^parentbased_/, '')
+  const sampler = (env['OTEL_TRACES_SAMPLER'] || 'always_on').replace(/^parentbased_/, '')
   if (sampler === 'always_off') return 0
-  if (sampler !== 'traceidratio') return 1
+  if (sampler !== 'traceidratio') {
+    if (sampler !== 'always_on')
+      warn('OTEL_TRACES_SAMPLER', 'is not used: it must be always_on, always_off or traceidratio')
+    return 1
+  }
   const share = Number(env['OTEL_TRACES_SAMPLER_ARG'] || 1)
   if (share >= 0 && share <= 1) return share
   warn('OTEL_TRACES_SAMPLER_ARG', 'is not used: it must be a number from 0 to 1')

@@ -81,6 +81,9 @@ test('an invalid variable does not prevent the start, and is reported without it
   const grpc = read(file, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://other:4317', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' })
   assert.deepEqual(urls(grpc)[0], 'https://collector.example:4318/base/v1/traces')
   assert.match(grpc.warnings[0]!.message, /gRPC/)
+  const remote = read('', { OTEL_TRACES_SAMPLER: 'parentbased_jaeger_remote' })
+  assert.equal(remote.telemetry.sampleShare, 1)
+  assert.match(remote.warnings[0]!.message, /OTEL_TRACES_SAMPLER is not used/)
 })
 
 test('mistakes in the file are refused', () => {
