@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Config } from './config.ts'
-import { spellSignIn } from './sign-in.ts'
+import { providerOf, spellSignIn } from './sign-in.ts'
 import { spellTelemetry } from './telemetry.ts'
 import { formatAddress } from './values.ts'
 
@@ -42,7 +42,8 @@ export function keepFixed(next: Config, before: Config): Config {
   const { listen, store, sealKey, reporting, adminUrl } = before
   const tls = before.tls && (next.tls ?? before.tls)
   const adminTls = before.adminTls && (next.adminTls ?? before.adminTls)
-  return { ...next, listen, store, sealKey, reporting, adminUrl, tls, adminTls }
+  const signIn = next.signIn && before.signIn ? { ...next.signIn, ...providerOf(before.signIn) } : next.signIn
+  return { ...next, listen, store, sealKey, reporting, adminUrl, tls, adminTls, signIn }
 }
 
 function spellWebhooks({ webhooks }: Config): string {

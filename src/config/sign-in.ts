@@ -208,14 +208,20 @@ export function readSignIn(
   }
 }
 
+/** Returns the settings of the provider. A change of these takes effect only after a restart. */
+export function providerOf({ issuer, clientId, clientSecret, proxy, ca, groupsClaim }: SignInSettings) {
+  return { issuer, clientId, clientSecret, proxy, ca, groupsClaim }
+}
+
 /**
- * Joins the settings that take effect only after a restart into one text. Two such texts are compared to find a change.
- * The text contains a secret.
+ * Joins the settings of the provider into one text. Two such texts are compared to find a change. The text contains a
+ * secret.
  */
 export function spellSignIn(settings: SignInSettings | undefined): string {
-  const { issuer, clientId, clientSecret, proxy, ca, groupsClaim } = settings ?? {}
+  if (!settings) return ''
+  const { clientSecret, proxy, ...rest } = providerOf(settings)
   const way = typeof proxy === 'string' ? proxy : proxy?.reveal()
-  return JSON.stringify([issuer, clientId, clientSecret?.reveal(), way, ca, groupsClaim])
+  return JSON.stringify([rest, clientSecret?.reveal(), way])
 }
 
 function issuerMistake(value: string): string | undefined {

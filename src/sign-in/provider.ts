@@ -41,7 +41,7 @@ const [metadataMs, pauseMs, retryMs] = [3_600_000, 30_000, 2_000]
 /**
  * Creates the client for OpenID Connect: authorization codes with PKCE, `state` and `nonce`, and refreshes (decision
  * 64). Metadata and keys are cached; old ones are used while the provider is down.
- * @param settings called for each request, so that a reload takes effect at once
+ * @param settings called for each request, because a reload can change whether groups are needed
  */
 export function createProvider(settings: () => ProviderSettings, { clockMs, renewalMs = 3_000 }: ProviderLimits) {
   let known: { by: ProviderSettings; config: OpenId.Configuration; sinceMs: number } | undefined

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
 import type { Config } from '../../src/config/config.ts'
-import { needsRestart } from '../../src/config/differences.ts'
+import { keepFixed, needsRestart } from '../../src/config/differences.ts'
 import { loadText } from '../../src/config/load.ts'
 import { ConfigError } from '../../src/config/problem.ts'
 import { createAuthority } from '../support/certificates.ts'
@@ -157,8 +157,13 @@ test('Y19 rules and limits change with a reload, the provider with a restart', (
     [{ proxy: 'none' }, ['sign_in']],
     [{ proxy: 'http://proxy.example:3128' }, ['sign_in']],
   ]
-  for (const [more, expected] of changes)
-    assert.deepEqual(needsRestart(before, load({ ...base, sign_in: { ...signIn, ...more } })), expected)
+  for (const [more, expected] of changes) {
+    const next = load({ ...base, sign_in: { ...signIn, ...more } })
+    assert.deepEqual(needsRestart(before, next), expected)
+    const kept = keepFixed(next, before)
+    assert.deepEqual(kept.signIn, expected.length > 0 ? before.signIn : next.signIn)
+    assert.deepEqual(needsRestart(before, kept), [])
+  }
   assert.deepEqual(needsRestart(before, load({ api_url: base.api_url })), ['sign_in'])
   assert.deepEqual(needsRestart(before, load({ ...base, own_pages: true })), [])
 })
