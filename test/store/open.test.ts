@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { chmodSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import { StoreError } from '../../src/store/files/store-error.ts'
@@ -87,7 +87,9 @@ test('F-S6 a file that is not a store, or not ours, is refused with a clear mess
   db.exec('CREATE TABLE theirs (x)')
   db.close()
   chmodSync(other, 0o600)
+  const bytes = readFileSync(other)
   assert.throws(() => openStore(other), /is not a triwire store: name another file/)
+  assert.deepEqual(readFileSync(other), bytes)
 })
 
 function readTables(db: DatabaseSync): unknown[] {

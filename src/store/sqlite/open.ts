@@ -45,6 +45,8 @@ export function openDatabase(
     // and the store can still be opened.
     const db = new DatabaseSync(path, { timeout: busyMs, readBigInts: true, enableForeignKeyConstraints: false })
     try {
+      // A file of another program is refused before anything is written to it.
+      readTogether(db, () => readOurVersions(db, path, migrations.length))
       // Every opening must set FULL. Without FULL, a power loss may lose a commit, even with WAL.
       db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864')
       db.exec(`PRAGMA cache_size = -${cacheKb}`)
