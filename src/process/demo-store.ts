@@ -122,7 +122,7 @@ class DemoStore implements DemoFile {
     }
   }
 
-  /** Whether the file is a demo. Another store with this file name is neither shown nor removed. */
+  /** Whether the file is a demo. Another file with this name is neither shown, changed nor removed. */
   async #isOurs(): Promise<boolean> {
     if (!existsSync(this.#path)) {
       // Another worker may have removed the file.
@@ -132,13 +132,11 @@ class DemoStore implements DemoFile {
     }
     if (this.#isKnown) return true
     try {
-      const { demoActor } = await import('../store/demo-life.ts')
-      const books = await this.#openBooks()
-      this.#isKnown = (await books.listAudit({ limit: 1, actor: demoActor, operation: 'account.create' })).length > 0
+      const { isDemoLife } = await import('../store/demo-life.ts')
+      this.#isKnown = isDemoLife(this.#path)
     } catch {
       // The file is not a store.
     }
-    if (!this.#isKnown) await this.close()
     return this.#isKnown
   }
 }

@@ -5,6 +5,7 @@ import type { Debit } from '../accounts/ledger.ts'
 import type { Reporting } from '../accounts/usage/reporting.ts'
 import { createTraffic, type TrafficRecord } from '../accounts/usage/traffic.ts'
 import { createRandom } from './seeded-random.ts'
+import { beginsWith } from './sqlite/look-at.ts'
 import { openStore } from './sqlite/store.ts'
 
 /*
@@ -13,7 +14,7 @@ import { openStore } from './sqlite/store.ts'
  */
 
 /** The actor of the demo's audit records. A file with such records is known to be a demo. */
-export const demoActor = 'demo'
+const demoActor = 'demo'
 
 const days = 30
 const [hourMs, dayMs, weekMs] = [3_600_000, 86_400_000, 7 * 86_400_000]
@@ -61,6 +62,11 @@ const rates = {
 }
 
 type DemoKey = { accountId: string; account: string; keyId: string; label: string }
+
+/** Whether a file is a demo. It is only read, because it may be of somebody else. @throws if it is no store */
+export function isDemoLife(path: string): boolean {
+  return beginsWith({ actor: demoActor, operation: 'account.create' }, path)
+}
 
 /**
  * Makes a store with thirty days of activity that end at `nowMs`. The entries are made by the code that a server uses.

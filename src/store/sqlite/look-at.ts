@@ -76,6 +76,21 @@ async function lookAtFile<T>(path: string, look: (run: Run) => Promise<T>): Prom
 }
 
 /**
+ * Whether the first audit records of a store, of any version, have one of this actor and operation. Nothing is written.
+ * @throws StoreError, or the error of SQLite, if the file is no store
+ */
+export function beginsWith({ actor, operation }: { actor: string; operation: string }, path: string): boolean {
+  refuseUnfit(path)
+  const db = new DatabaseSync(untouched(path), { readOnly: true })
+  try {
+    const found = db.prepare('SELECT 1 FROM audit WHERE seq <= 10 AND actor = ? AND operation = ?')
+    return found.get(actor, operation) !== undefined
+  } finally {
+    db.close()
+  }
+}
+
+/**
  * Returns the path or URL with which to open a store. A store without a log (WAL) has no writer. It is opened as
  * immutable, so that SQLite creates no log.
  */
