@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import { problemOf, startApi } from '../operations/api.ts'
 import { until } from '../support/waiting.ts'
@@ -56,15 +57,25 @@ test('CON-P7 the demo is made in its own file, is read-only, and its file is rem
     [],
   )
   assert.equal((await look('/accounts')).status, 404)
+  // What changes nothing leaves no record.
+  await ask('DELETE', '/demo')
+  const { items } = (await ask('GET', '/audit?limit=50')).body as unknown as { items: { operation: string }[] }
+  const acts = items.map(({ operation }) => operation).filter((one) => one.startsWith('demo.'))
+  assert.deepEqual(acts, ['demo.remove', 'demo.make'])
 })
 
 test('CON-P7 no demo is offered after a request was billed, and a user’s file with its name stays unchanged', async () => {
   const { ask, gateway, path } = await start()
-  writeFileSync(path, 'a file of somebody')
-  assert.deepEqual((await ask('GET', '/demo')).body, { offered: false, made: false, making: false })
-  assert.equal(problemOf(await ask('POST', '/demo')), 'conflict')
-  await ask('DELETE', '/demo')
-  assert.equal(readFileSync(path, 'utf8'), 'a file of somebody')
+  const notes = new DatabaseSync(`${path}.notes`)
+  notes.exec('CREATE TABLE notes (text)')
+  notes.close()
+  for (const bytes of [Buffer.from('a file of somebody'), Buffer.alloc(0), readFileSync(`${path}.notes`)]) {
+    writeFileSync(path, bytes, { mode: 0o600 })
+    assert.deepEqual((await ask('GET', '/demo')).body, { offered: false, made: false, making: false })
+    assert.equal(problemOf(await ask('POST', '/demo')), 'conflict')
+    await ask('DELETE', '/demo')
+    assert.deepEqual(readFileSync(path), bytes)
+  }
   const other = await start()
   await (await other.gateway.post('/v1/chat/completions', question)).text()
   assert.deepEqual((await other.ask('GET', '/demo')).body, { offered: false, made: false, making: false })
