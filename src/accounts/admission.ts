@@ -32,9 +32,9 @@ export type AdmissionRefusal = { ok: false } & (
     }
   | {
       why:
-        | 'rate' // the account's rate window is full
-        | 'person_rate' // the rate window of the person, over all their keys, is full
-        | 'key_rate' // the key's own rate window is full
+        | 'window' // the account's rate window is full
+        | 'person_window' // the rate window of the person, over all their keys, is full
+        | 'key_window' // the key's own rate window is full
       /** Whole seconds until the rate window ends. */
       retryAfterSeconds: number
     }
@@ -158,7 +158,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     const place: KeyPlace = isNarrow
       ? takeAll(account.id, most, limitedBy(person, bounds))
       : windows.take(account.id, most)
-    if (!place.ok) return { ok: false, why: place.why ?? 'rate', retryAfterSeconds: place.retryAfterSeconds }
+    if (!place.ok) return { ok: false, why: place.why ?? 'window', retryAfterSeconds: place.retryAfterSeconds }
     return new Entry(payer, place, judge)
   }
 
@@ -188,7 +188,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     const full = narrow.find(({ scope, rate }) => keyWindows.isFull(scope, rate))
     if (full) {
       const account = windows.look(accountId, most)
-      if (account?.left === 0) return { ok: false, why: 'rate', retryAfterSeconds: Math.max(1, account.resetSeconds) }
+      if (account?.left === 0) return { ok: false, why: 'window', retryAfterSeconds: Math.max(1, account.resetSeconds) }
       const { resetSeconds } = keyWindows.look(full.scope, full.rate)
       return { ok: false, why: full.why, retryAfterSeconds: Math.max(1, resetSeconds) }
     }
@@ -205,10 +205,10 @@ export function createAdmission(options: AdmissionOptions): Admission {
   }
 }
 
-type KeyPlace = WindowPlace & { why?: 'rate' | 'person_rate' | 'key_rate' }
+type KeyPlace = WindowPlace & { why?: 'window' | 'person_window' | 'key_window' }
 
 /** A rate window with its own limit, and the refusal to return if it is full. */
-type LimitedScope = { why: 'person_rate' | 'key_rate'; scope: string; rate: number }
+type LimitedScope = { why: 'person_window' | 'key_window'; scope: string; rate: number }
 
 /** Lists the limited rate windows of the person and of the key, in the order in which they are checked. */
 function limitedBy(person: LiveBounds | undefined, key: LiveBounds | undefined): LimitedScope[] {
@@ -217,8 +217,8 @@ function limitedBy(person: LiveBounds | undefined, key: LiveBounds | undefined):
     const rate = bounds?.requestsPerMinute
     if (rate !== undefined) limited.push({ why, scope: bounds!.scope, rate })
   }
-  add('person_rate', person)
-  add('key_rate', key)
+  add('person_window', person)
+  add('key_window', key)
   return limited
 }
 

@@ -148,11 +148,11 @@ export class RemoteAdmission {
       return limits.isShedding() ? this.#enterShedding(limits, key) : entry.enterAsking()
     }
     if (limits.isShedding()) return { ok: false, why: 'busy' }
-    const full = fullWindow(known, limits, rateOf(limits, account.bounds), 'rate')
+    const full = fullWindow(known, limits, rateOf(limits, account.bounds), 'window')
     if (full !== undefined || (own === undefined && theirs === undefined)) return full ?? entry
     return (
-      (theirs && fullWindow(theirs, limits, person!.requestsPerMinute, 'person_rate')) ??
-      (own && fullWindow(own, limits, bounds!.requestsPerMinute, 'key_rate')) ??
+      (theirs && fullWindow(theirs, limits, person!.requestsPerMinute, 'person_window')) ??
+      (own && fullWindow(own, limits, bounds!.requestsPerMinute, 'key_window')) ??
       entry
     )
   }
@@ -219,11 +219,11 @@ export class RemoteAdmission {
       case 'budget_spent':
       case 'budget_held':
         return { refused: withoutBudget(verdict, bounds, key?.budget) }
-      case 'rate':
+      case 'window':
         return { refused: { ok: false, why: verdict, retryAfterSeconds: secondsOf(window.endsInMs) } }
-      case 'person_rate':
-      case 'key_rate': {
-        const full = verdict === 'key_rate' ? key?.window : theirs?.window
+      case 'person_window':
+      case 'key_window': {
+        const full = verdict === 'key_window' ? key?.window : theirs?.window
         return { refused: { ok: false, why: verdict, retryAfterSeconds: secondsOf(full?.endsInMs ?? 0) } }
       }
       case 'silent':
@@ -438,7 +438,7 @@ function fullWindow(
   { window }: Remembered,
   limits: AdmissionLimits,
   limit: number | undefined,
-  why: 'rate' | 'person_rate' | 'key_rate',
+  why: 'window' | 'person_window' | 'key_window',
 ): AdmissionRefusal | undefined {
   if (!window || limit === undefined || window.taken < limit) return undefined
   const endsInMs = window.endsMs - limits.clockMs()

@@ -168,9 +168,9 @@ function explain(refused: AdmissionRefusal, key: ApiKey): GatewayError {
       return lacking(texts[refused.why](key, refused), refused.why)
     case 'busy':
       return new GatewayError('rate_limit_exceeded', failureTexts.serviceFull, { reason: 'busy' })
-    case 'rate':
-    case 'person_rate':
-    case 'key_rate': {
+    case 'window':
+    case 'person_window':
+    case 'key_window': {
       const [text, reason] = fullWindows[refused.why]
       const { retryAfterSeconds } = refused
       return new GatewayError('rate_limit_exceeded', failureTexts[text], { retryAfterSeconds, reason })
@@ -180,9 +180,9 @@ function explain(refused: AdmissionRefusal, key: ApiKey): GatewayError {
 
 /** The message and the reason for each kind of full rate window. */
 const fullWindows = {
-  rate: ['windowFull', 'window'],
-  person_rate: ['personWindowFull', 'person_window'],
-  key_rate: ['keyWindowFull', 'key_window'],
+  window: ['windowFull', 'window'],
+  person_window: ['personWindowFull', 'person_window'],
+  key_window: ['keyWindowFull', 'key_window'],
 } as const satisfies Record<string, readonly [text: keyof typeof failureTexts, reason: LimitReason]>
 
 /** Makes the error for a lack of credit. A retry makes sense only if running requests hold the rest of the credit. */

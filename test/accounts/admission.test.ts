@@ -53,7 +53,7 @@ function whyOf(answer: { ok: true } | AdmissionRefusal): string {
 test('R1 if several checks fail, the error names the first in order: unwritable, credit, shedding, window', async () => {
   const { state, balance, enter } = createGate({ limit: 1 })
   letIn(await enter())
-  assert.deepEqual(await enter(), { ok: false, why: 'rate', retryAfterSeconds: 60 })
+  assert.deepEqual(await enter(), { ok: false, why: 'window', retryAfterSeconds: 60 })
   state.isShedding = true
   assert.equal(whyOf(await enter()), 'busy')
   balance.heldNanos = 10n
@@ -93,14 +93,14 @@ test('R1 C2 a 402 at the hold returns the place in the window, once', async () =
   assert.equal(whyOf(await first.admit(1n)), 'all_held')
   balance.heldNanos = 0n
   assert.equal(whyOf(await enter()), 'ok')
-  assert.equal(whyOf(await enter()), 'rate')
+  assert.equal(whyOf(await enter()), 'window')
   assert.equal(whyOf(await second.admit(1n)), 'ok')
 })
 
 test('R1 a request that ends before its hold has still used its place', async () => {
   const { enter } = createGate({ limit: 1 })
   letIn(await enter())[Symbol.dispose]()
-  assert.equal(whyOf(await enter()), 'rate')
+  assert.equal(whyOf(await enter()), 'window')
 })
 
 test('C2 a hold lasts until its release, which takes effect once', async () => {
@@ -187,9 +187,9 @@ function createBound({
 test('R15 if several limits are exceeded, the error names the account first, then the budget, then the windows, the account’s first', async () => {
   const { balance, state, live, narrow, enter } = createBound({ budgetNanos: 10n, requestsPerMinute: 1, limit: 2 })
   letIn(await enter(narrow))
-  assert.deepEqual(await enter(narrow), { ok: false, why: 'key_rate', retryAfterSeconds: 60 })
+  assert.deepEqual(await enter(narrow), { ok: false, why: 'key_window', retryAfterSeconds: 60 })
   letIn(await enter())
-  assert.equal(whyOf(await enter(narrow)), 'rate')
+  assert.equal(whyOf(await enter(narrow)), 'window')
   state.isShedding = true
   assert.equal(whyOf(await enter(narrow)), 'busy')
   live.heldNanos = 10n
@@ -208,7 +208,7 @@ test('R15 if several limits are exceeded, the error names the account first, the
 test('R15 STR-9 each bound of a key refuses a request that exceeds it, except bounds that are judged with the body', async () => {
   const cases: Record<keyof KeyBounds, { bound: Parameters<typeof createBound>[0]; second: string }> = {
     budget: { bound: { budgetNanos: 0n }, second: 'budget_spent' },
-    requestsPerMinute: { bound: { requestsPerMinute: 1 }, second: 'key_rate' },
+    requestsPerMinute: { bound: { requestsPerMinute: 1 }, second: 'key_window' },
     // The gateway judges models: a request names its model in the body. Persons, labels and words of operators are no limits.
     models: { bound: {}, second: 'ok' },
     person: { bound: {}, second: 'ok' },
@@ -229,7 +229,7 @@ test('R15 a request that the window of a key refuses uses no place of its accoun
   for (let at = 0; at < 9; at++) await enter(narrow)
   assert.equal(windows.look('acct_1').left, 1)
   letIn(await enter())
-  assert.equal(whyOf(await enter(narrow)), 'rate')
+  assert.equal(whyOf(await enter(narrow)), 'window')
   const other = createBound({ requestsPerMinute: 2, limit: 1 })
   letIn(await other.enter())
   for (let at = 0; at < 9; at++) await other.enter(other.narrow)
@@ -253,7 +253,7 @@ test('R15 R1 a 402 of a budget at the hold returns the places in both windows', 
   assert.equal(windows.look('acct_1').left, 299)
   live.heldNanos = 0n
   letIn(await enter(narrow))
-  assert.equal(whyOf(await enter(narrow)), 'key_rate')
+  assert.equal(whyOf(await enter(narrow)), 'key_window')
 })
 
 test('R15 a hold counts against the account and against the key, until its release', async () => {
@@ -271,7 +271,7 @@ test('R15 during the grace period of a rotation, both keys share their bounds: w
   await letIn(await enter(narrow)).admit(4n)
   await letIn(await enter(successor)).admit(4n)
   assert.equal(live.heldNanos, 8n)
-  assert.equal(whyOf(await enter(narrow)), 'key_rate')
+  assert.equal(whyOf(await enter(narrow)), 'key_window')
 })
 
 test('R15 nothing is spent in a calendar window that has ended, and holds continue', async () => {
@@ -393,7 +393,7 @@ test('Y20 the bounds of a person cover all their keys and are reported after tho
   const { balance, windows, live, person, keys, enter } = createOwned({ budgetNanos: 10n, requestsPerMinute: 2 })
   const [narrow, wide] = keys
   for (const one of keys) letIn(await enter(one))
-  for (const one of keys) assert.deepEqual(await enter(one), { ok: false, why: 'person_rate', retryAfterSeconds: 60 })
+  for (const one of keys) assert.deepEqual(await enter(one), { ok: false, why: 'person_window', retryAfterSeconds: 60 })
   assert.equal(windows.look('acct_1').left, 298, 'a refusal uses no place')
   person.heldNanos = 10n
   live.heldNanos = 1_000n

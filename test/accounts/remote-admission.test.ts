@@ -130,10 +130,10 @@ test('C2 X7: no request is refused for credit on an outdated answer: the store i
 test('X7: a full window stays full until it ends, without a question, unless the limit was raised', async () => {
   const { enter, answer, state, told } = await startKnown()
   const admitting = (await letIn(enter())).admit(1n)
-  await answer('rate', { taken: 300, endsInMs: 30_000 })
-  assert.deepEqual(await admitting, { ok: false, why: 'rate', retryAfterSeconds: 30 })
+  await answer('window', { taken: 300, endsInMs: 30_000 })
+  assert.deepEqual(await admitting, { ok: false, why: 'window', retryAfterSeconds: 30 })
   state.nowMs = 20_500
-  assert.deepEqual(await enter(), { ok: false, why: 'rate', retryAfterSeconds: 10 })
+  assert.deepEqual(await enter(), { ok: false, why: 'window', retryAfterSeconds: 10 })
   state.limit = 301
   await letIn(enter())
   state.limit = 300
@@ -305,11 +305,11 @@ test('R15 X7: what the store reports of a key includes its budget, what is left 
   const second = open.enter(asker)
   await answer('budget_held', { key: { ...ofKey, window: { taken: 5, endsInMs: 30_000 } } })
   assert.deepEqual(await second, { ok: false, why: 'budget_held', budget, leftNanos: 9n, renewsMs: 123 })
-  assert.deepEqual(await open.enter(asker), { ok: false, why: 'key_rate', retryAfterSeconds: 30 })
+  assert.deepEqual(await open.enter(asker), { ok: false, why: 'key_window', retryAfterSeconds: 30 })
   state.nowMs = 30_000
   const third = (await letIn(open.enter(asker))).admit(1n)
-  await answer('key_rate', { key: { ...ofKey, window: { taken: 5, endsInMs: 60_000 } } })
-  assert.deepEqual(await third, { ok: false, why: 'key_rate', retryAfterSeconds: 60 })
+  await answer('key_window', { key: { ...ofKey, window: { taken: 5, endsInMs: 60_000 } } })
+  assert.deepEqual(await third, { ok: false, why: 'key_window', retryAfterSeconds: 60 })
 })
 
 test('R15 X7: the rest of a budget that was set or changed after the last answer follows from the new budget', async () => {
@@ -387,9 +387,9 @@ test('Y20 X7: what the store reports of a person includes their budget, and a fu
   const { budget } = personBounds
   assert.deepEqual(await first, { ok: false, why: 'person_budget_spent', budget, leftNanos: 0n, renewsMs: 7 })
   const second = open.enter(asker)
-  await answer('person_rate', { person: { ...ofKey, window: { taken: 4, endsInMs: 30_000 } } })
-  assert.deepEqual(await second, { ok: false, why: 'person_rate', retryAfterSeconds: 30 })
-  assert.deepEqual(await open.enter(asker), { ok: false, why: 'person_rate', retryAfterSeconds: 30 })
+  await answer('person_window', { person: { ...ofKey, window: { taken: 4, endsInMs: 30_000 } } })
+  assert.deepEqual(await second, { ok: false, why: 'person_window', retryAfterSeconds: 30 })
+  assert.deepEqual(await open.enter(asker), { ok: false, why: 'person_window', retryAfterSeconds: 30 })
   assert.equal(open.lookBudget({ ...personBounds, budget }), 9n)
 })
 

@@ -78,7 +78,7 @@ test('R1 C5 if credit and window are decided after the body, 402, 429 and a sile
   for (const body of ['[]', { ...good, model: 'none' }, { ...good, messages: 7 }]) {
     answer.judge = { ok: false, why: 'no_credit', balanceNanos: 0n }
     assert.equal(await tell(gateway, body), '402 insufficient_credits false')
-    answer.judge = { ok: false, why: 'rate', retryAfterSeconds: 17 }
+    answer.judge = { ok: false, why: 'window', retryAfterSeconds: 17 }
     assert.equal(await tell(gateway, body), '429 rate_limit_exceeded true 17')
     answer.judge = new StoreSilent('canary-silent')
     assert.equal(await tell(gateway, body), '500 internal_error true')
@@ -118,7 +118,7 @@ test('R1 R6 C5 each refusal of an admission has its code, in enter as in admit',
     [{ ok: false, why: 'no_credit', balanceNanos: 0n }, '402 insufficient_credits false'],
     [{ ok: false, why: 'all_held', balanceNanos: 1n }, '402 insufficient_credits true'],
     [{ ok: false, why: 'busy' }, '429 rate_limit_exceeded true 5'],
-    [{ ok: false, why: 'rate', retryAfterSeconds: 17 }, '429 rate_limit_exceeded true 17'],
+    [{ ok: false, why: 'window', retryAfterSeconds: 17 }, '429 rate_limit_exceeded true 17'],
   ]
   for (const [refused, code] of refusals) {
     answer.enter = refused

@@ -23,7 +23,7 @@ test('X7, C2: three processes, hours apart by their clocks, admit exactly 300 of
   const replicas = await Promise.all([-hour, 0, hour].map((skew) => startChild(store.shared, `${skew}`, skew)))
   const account = await store.createAccount(10n ** 15n)
   const told = sumOf(await Promise.all(replicas.map((replica, n) => replica.take(account, n ? 333 : 334))))
-  assert.deepEqual(told, { admitted: 300, rate: 700 })
+  assert.deepEqual(told, { admitted: 300, window: 700 })
   const poor = await store.createAccount(10n * hold)
   const costs = { holdNanos: hold, costNanos: (3n * hold) / 2n }
   const spent = sumOf(await Promise.all(replicas.map((replica) => replica.spend(poor, 334, costs))))
@@ -109,7 +109,7 @@ test('X7: a hard restart of PostgreSQL in the middle of a minute: 180 places are
   cluster().stop('immediate')
   const meanwhile = Promise.all(replicas.map((replica) => replica.take(account, 200)))
   cluster().start()
-  assert.deepEqual(sumOf(await meanwhile), { admitted: 120, rate: 480 })
+  assert.deepEqual(sumOf(await meanwhile), { admitted: 120, window: 480 })
 })
 
 test('X7: tables emptied while one replica is dead: after the grace period the others continue with their own holds', {

@@ -200,7 +200,7 @@ test('X7: an account whose window ended starts another, also if the database’s
     assert.deepEqual(await one.take(account, 300), { admitted: 300 })
     await store.operator.query('UPDATE triwire.shares SET window_ms = window_ms + $2 WHERE scope = $1', [account, ms])
     assert.deepEqual(await other.take(account, 300), { admitted: 300 })
-    assert.deepEqual(await other.take(account, 1), { rate: 1 })
+    assert.deepEqual(await other.take(account, 1), { window: 1 })
   }
 })
 
@@ -217,11 +217,11 @@ test('R15 X7: for a key with its own window both windows count as one, and a ref
   const account = await store.createAccount(rich)
   const verdicts: string[] = []
   for (let n = 0; n < 5; n++) verdicts.push((await (n % 2 ? one : other).ask(account, 1n, { key })).verdict)
-  assert.deepEqual(verdicts, ['admitted', 'admitted', 'admitted', 'key_rate', 'key_rate'])
+  assert.deepEqual(verdicts, ['admitted', 'admitted', 'admitted', 'key_window', 'key_window'])
   const { figures } = await other.ask(account, 1n)
   assert.equal(figures?.window.taken, 4)
   const full = await one.ask(account, 1n, { key: { ...key, requestsPerMinute: 9 }, requestsPerMinute: 4 })
-  assert.deepEqual([full.verdict, full.figures?.key?.window?.taken], ['rate', 3])
+  assert.deepEqual([full.verdict, full.figures?.key?.window?.taken], ['window', 3])
 })
 
 test('R15 X7: for a key with a budget the account is checked first, then the key’s spending and holds, over all replicas', {
@@ -413,7 +413,7 @@ test('Y20 X7: a person’s limits over two keys are checked after the account an
   one.desk.take([{ say: 'release', accountId: account, keyId: 'key_1', personId: 'per_1', holdNanos: 5n }])
   await one.ask(account, 0n)
   assert.equal(await ask(other, 0n), 'admitted')
-  assert.equal(await ask(one, 0n, keys[0]), 'person_rate')
+  assert.equal(await ask(one, 0n, keys[0]), 'person_window')
   await store.operator.query(`UPDATE triwire.spends SET spent = 10 WHERE scope = 'per_1'`)
   const spent = await other.ask(account, 1n, { person })
   assert.deepEqual([spent.verdict, spent.figures?.person?.budget?.renewsMs], ['person_budget_spent', untilMs])

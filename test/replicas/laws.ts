@@ -35,7 +35,7 @@ export const exactWindow: Law = async (cluster, name, fault = {}) => {
   const atOnce = await store.createAccount(rich)
   assert.deepEqual(await all(replicas, (replica, n) => replica.take(atOnce, n ? 333 : 334)), {
     admitted: 300,
-    rate: 700,
+    window: 700,
   })
   const inRounds = await store.createAccount(rich)
   const rounds: Verdicts[] = []
@@ -84,7 +84,7 @@ export const emptiedInWindow: Law = async (cluster, name, fault = {}) => {
   const account = await store.createAccount(rich)
   assert.deepEqual(await all(replicas, (replica) => replica.take(account, 60)), { admitted: 180 })
   await store.emptyUnlogged()
-  assert.deepEqual(await all(replicas, (replica) => replica.take(account, 200)), { admitted: 120, rate: 480 })
+  assert.deepEqual(await all(replicas, (replica) => replica.take(account, 200)), { admitted: 120, window: 480 })
 }
 
 /** The connection is lost when the server has committed, again and again: what is tried anew counts once. */
@@ -94,7 +94,7 @@ export const lostAnswers: Law = async (cluster, name, fault = {}) => {
   const account = await store.createAccount(rich)
   const rounds: Verdicts[] = []
   for (let round = 0; round < 12; round++) rounds.push(await all(replicas, (replica) => replica.take(account, 10)))
-  assert.deepEqual(sumOf(rounds), { admitted: 300, rate: 60 })
+  assert.deepEqual(sumOf(rounds), { admitted: 300, window: 60 })
   const held = await store.createAccount(4n * hold)
   const first = await all(replicas, (replica) => replica.take(held, 2, hold))
   assert.deepEqual(first, { admitted: 4, all_held: 2 })
@@ -112,7 +112,7 @@ export const lateCall: Law = async (cluster, name, fault = {}) => {
   assert.deepEqual(await one.take(account, 10), { admitted: 10 })
   assert.deepEqual(await one.take(account, 100), { admitted: 100 })
   await (await late.promise)().catch(() => {})
-  assert.deepEqual(await other.take(account, 300), { admitted: 190, rate: 110 })
+  assert.deepEqual(await other.take(account, 300), { admitted: 190, window: 110 })
 }
 
 /** Calls of many accounts each, which all replicas ask for: none waits for another that waits for it. */
@@ -141,7 +141,7 @@ export const oneClock: Law = async (cluster, name, fault = {}) => {
   const account = await store.createAccount(rich)
   const told: Verdicts[] = []
   for (let round = 0; round < 2; round++) for (const replica of replicas) told.push(await replica.take(account, 100))
-  assert.deepEqual(sumOf(told), { admitted: 300, rate: 300 })
+  assert.deepEqual(sumOf(told), { admitted: 300, window: 300 })
 }
 
 function open(cluster: Postgres, name: string, { edits = [], releasesFirst: _, ...more }: Fault) {

@@ -74,10 +74,10 @@ test('X7: three servers of one database admit exactly 300 of 1,000 concurrent re
 }, async () => {
   const { servers, id } = await start('at_once', 10n ** 15n)
   const all = servers.flatMap(({ ask }, n) => Array.from({ length: n === 0 ? 334 : 333 }, () => ask(1_000n)))
-  assert.deepEqual(verdictsOf(await Promise.all(all)), { admitted: 300, rate: 700 })
+  assert.deepEqual(verdictsOf(await Promise.all(all)), { admitted: 300, window: 700 })
   for (const { admission, apiKey } of servers) {
     const refused = await admission.enter(apiKey)
-    assert.ok(!refused.ok && refused.why === 'rate')
+    assert.ok(!refused.ok && refused.why === 'window')
     assert.equal(admission.look(id)?.window?.left, 0)
   }
 })

@@ -47,11 +47,11 @@ export const verdictCodes = {
   account_budget_held: '4',
   budget_spent: '5',
   budget_held: '6',
-  rate: '7',
-  key_rate: '8',
+  window: '7',
+  key_window: '8',
   person_budget_spent: '9',
   person_budget_held: 'a',
-  person_rate: 'b',
+  person_window: 'b',
 } as const satisfies Record<DeskVerdict, string>
 
 /** The length of a rate window, in ms (spec 8). */
@@ -173,9 +173,9 @@ BEGIN
         WHEN p > 0 AND frees[p] <= 0 THEN '${verdictCodes.person_budget_held}'
         WHEN k > 0 AND credits[k] <= 0 THEN '${verdictCodes.budget_spent}'
         WHEN k > 0 AND frees[k] <= 0 THEN '${verdictCodes.budget_held}'
-        WHEN ask_places[j] AND alls[i] >= limits[i] THEN '${verdictCodes.rate}'
-        WHEN ask_places[j] AND p > 0 AND alls[p] >= limits[p] THEN '${verdictCodes.person_rate}'
-        WHEN ask_places[j] AND k > 0 AND alls[k] >= limits[k] THEN '${verdictCodes.key_rate}'
+        WHEN ask_places[j] AND alls[i] >= limits[i] THEN '${verdictCodes.window}'
+        WHEN ask_places[j] AND p > 0 AND alls[p] >= limits[p] THEN '${verdictCodes.person_window}'
+        WHEN ask_places[j] AND k > 0 AND alls[k] >= limits[k] THEN '${verdictCodes.key_window}'
         ELSE '${verdictCodes.admitted}' END;
       judged := judged || verdict;
       CONTINUE WHEN verdict <> '${verdictCodes.admitted}';
