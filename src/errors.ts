@@ -1,3 +1,5 @@
+import type { LimitReason } from './limit-reasons.ts'
+
 /** Every error that a client can get (spec 7.3): its HTTP status and its `type` in the chat-wire envelope. */
 export const errorTable = {
   invalid_body: { status: 400, type: 'invalid_request_error' },
@@ -38,32 +40,11 @@ export const failureTexts = {
   noLedger: 'The service cannot record usage right now (server error): try again in a moment.',
   silentStore: 'The service cannot check API keys right now (server error): try again in a moment.',
   silentAccounts: 'The service cannot check the credit of accounts right now (server error): try again in a moment.',
-  windowFull:
-    'The account has made too many requests in this minute (rate limit): try again after retry-after seconds.',
-  keyWindowFull:
-    'This API key has made too many requests in this minute (rate limit): try again after retry-after seconds.',
-  personWindowFull:
-    'The person with this API key has made too many requests with all their keys in this minute (rate limit): try again after retry-after seconds.',
   usageFull:
     'You have asked for your usage too often in this minute (rate limit): try again after retry-after seconds.',
   throttled:
     'Too many failed authentications from this address (rate limit): wait, then try again with a valid API key.',
 } as const
-
-/**
- * Why a limit refused a request with 402 or 429. Metrics, the log and explanations use these words. Only explanations
- * use `upstream` and `failed_auth`.
- */
-export type LimitReason =
-  | 'spent'
-  | 'held'
-  | `${'account_' | 'person_' | ''}budget_${'spent' | 'held'}`
-  | `${'person_' | 'key_' | ''}window`
-  | 'upstream'
-  | 'busy'
-  | 'bodies'
-  | 'counter'
-  | 'failed_auth'
 
 /** Why a request was refused, for metrics. One error code can have several reasons. Clients do not get the reason. */
 export type RefusalReason = LimitReason | 'ledger' | 'store' | 'session' | 'shutdown'

@@ -16,7 +16,8 @@ const dialect: ImportRule = {
 }
 
 const rules: Record<string, ImportRule> = {
-  errors: {},
+  errors: { types: ['limit-reasons'] },
+  'limit-reasons': {},
   registers: {},
   bytes: { outside: ['node:buffer', 'node:crypto', 'node:zlib'] },
   ids: { outside: ['node:crypto'] },
@@ -48,6 +49,7 @@ const rules: Record<string, ImportRule> = {
       'inference',
       'catalog',
       'errors',
+      'limit-reasons',
       'bytes',
       'registers',
       'gateway/fairness',
@@ -55,7 +57,7 @@ const rules: Record<string, ImportRule> = {
     types: ['config'],
   },
   'gateway/fairness': { may: ['errors'] },
-  operations: { may: ['accounts', 'catalog', 'ids'], types: ['errors'], outside: ['zod'] },
+  operations: { may: ['accounts', 'catalog', 'ids', 'limit-reasons'], outside: ['zod'] },
   http1: { may: ['bytes'] },
   http: {
     may: ['gateway', 'gateway/fairness', 'errors', 'wires', 'wires/answers', 'ids', 'bytes', 'http1'],
@@ -88,7 +90,7 @@ const rules: Record<string, ImportRule> = {
       'wires/answers',
       'wires/requests',
     ],
-    types: ['admin', 'inference'],
+    types: ['admin', 'inference', 'limit-reasons'],
     outside: ['node:crypto'],
   },
   'sign-in': {
@@ -272,13 +274,15 @@ test('every file is imported by another, or is an entry', () => {
   )
 })
 
-test('the console imports types of src/operations, and nothing else of src', () => {
+test('the console imports types of src/operations and the texts of limit-reasons.ts, and nothing else of src', () => {
   const folder = new URL('../console/src/', import.meta.url).pathname
   const offences = globSync('**/*.{ts,tsx}', { cwd: folder }).flatMap((file) => {
     const text = readFileSync(join(folder, file), 'utf8')
     const found = text.matchAll(/^(?:import|export)\s+(type\s+)?[^'"]*?from\s+'([^']*\/src\/[^']+)'/gm)
     return [...found].flatMap(([, type, specifier = '']) =>
-      type && /\/src\/operations\/[\w-]+\.ts$/.test(specifier) ? [] : [`console/src/${file}: '${specifier}'`],
+      specifier.endsWith('/src/limit-reasons.ts') || (type && /\/src\/operations\/[\w-]+\.ts$/.test(specifier))
+        ? []
+        : [`console/src/${file}: '${specifier}'`],
     )
   })
   assert.deepStrictEqual(offences, [])

@@ -12,7 +12,6 @@ import type {
 } from '../../src/operations/live-shapes.ts'
 import type { operatorShape } from '../../src/operations/operators.ts'
 import type { ledPerson, ownExplanation, ownModel, ownRow, ownSession } from '../../src/operations/own.ts'
-import type { OwnReason } from '../../src/operations/own-advice.ts'
 import type { WebhookRow } from '../../src/operations/running.ts'
 import type { Explanation, ModelRow, UpstreamState } from '../../src/operations/shapes.ts'
 import type { Measure, ToldUsage } from '../../src/operations/usage-shape.ts'
@@ -24,7 +23,7 @@ import type { Bucket } from './pure/range.ts'
 export type Account = z.output<typeof accountShape>
 export type Entry = z.output<typeof lineShape>
 export type Need = NonNullable<Status['needs']>[number]
-export type { DemoState, Explanation, ModelRow, OwnReason, RequestRow, Setup, Status, UpstreamState, WebhookRow }
+export type { DemoState, Explanation, ModelRow, RequestRow, Setup, Status, UpstreamState, WebhookRow }
 export type SetupClient = ClientRow
 export type Translation = TranslationTold
 

@@ -9,7 +9,8 @@ import { askedTiers } from '../catalog/base-service.ts'
 import { dearestCallNanos, type Model, priceNanos, type Tier } from '../catalog/model.ts'
 import { holdPrices } from '../catalog/price-list.ts'
 import type { Config } from '../config/config.ts'
-import { failureTexts, GatewayError, type LimitReason } from '../errors.ts'
+import { failureTexts, GatewayError } from '../errors.ts'
+import { type LimitReason, limitReasons } from '../limit-reasons.ts'
 import { wires } from '../wires/wires.ts'
 import type { Call } from './call.ts'
 import type { ChainWalk } from './chain.ts'
@@ -168,22 +169,12 @@ function explain(refused: AdmissionRefusal, key: ApiKey): GatewayError {
       return lacking(texts[refused.why](key, refused), refused.why)
     case 'busy':
       return new GatewayError('rate_limit_exceeded', failureTexts.serviceFull, { reason: 'busy' })
-    case 'window':
-    case 'person_window':
-    case 'key_window': {
-      const [text, reason] = fullWindows[refused.why]
-      const { retryAfterSeconds } = refused
-      return new GatewayError('rate_limit_exceeded', failureTexts[text], { retryAfterSeconds, reason })
+    default: {
+      const { why: reason, retryAfterSeconds } = refused
+      return new GatewayError('rate_limit_exceeded', limitReasons[reason].message, { retryAfterSeconds, reason })
     }
   }
 }
-
-/** The message and the reason for each kind of full rate window. */
-const fullWindows = {
-  window: ['windowFull', 'window'],
-  person_window: ['personWindowFull', 'person_window'],
-  key_window: ['keyWindowFull', 'key_window'],
-} as const satisfies Record<string, readonly [text: keyof typeof failureTexts, reason: LimitReason]>
 
 /** Makes the error for a lack of credit. A retry makes sense only if running requests hold the rest of the credit. */
 function lacking(message: string, reason: LimitReason): GatewayError {

@@ -1,4 +1,4 @@
-import type { LimitReason } from '../errors.ts'
+import { limitReasons } from '../limit-reasons.ts'
 import type { Explanation } from './shapes.ts'
 
 /* Texts for the person whose request was refused or failed: why, and what to do (ruling Y22). */
@@ -7,50 +7,13 @@ const advice = (why: string, cure: string) => ({ why, cure })
 
 const again = 'Send it again.'
 const operator = 'Ask the operator of the gateway.'
-const busy = advice('The gateway had too much to do.', 'Send it again in a moment.')
 
 type AdviceByName = Readonly<Record<string, ReturnType<typeof advice>>>
 
-/** Reasons of a 402 or 429 about which an owner can ask. A request with `failed_auth` has no owner. */
-export type OwnReason = Exclude<LimitReason, 'failed_auth'>
-
-export const byReason: AdviceByName & Record<OwnReason, AdviceByName[string]> = {
-  spent: advice('The account has no credit left.', 'Ask the operator of the gateway to add credit.'),
-  held: advice(
-    'Running requests may need the credit that is left.',
-    'Wait until they are over, or ask for more credit.',
-  ),
-  account_budget_spent: advice('The account has spent its budget.', 'Wait until it renews, or ask for a larger one.'),
-  account_budget_held: advice(
-    'Running requests may need what is left of the budget of the account.',
-    'Wait until they are over.',
-  ),
-  budget_spent: advice('This key has spent its budget.', 'Wait until it renews, or ask who gave you the key.'),
-  budget_held: advice('Running requests may need what is left of the budget of this key.', 'Wait until they are over.'),
-  person_budget_spent: advice('Your own budget is spent.', 'Wait until it renews, or ask for a larger one.'),
-  person_budget_held: advice(
-    'Running requests of yours may need what is left of your own budget.',
-    'Wait until they are over.',
-  ),
-  window: advice(
-    'The account made too many requests in this minute.',
-    'Send fewer at once: a minute later it goes on.',
-  ),
-  key_window: advice(
-    'This key made too many requests in this minute.',
-    'Send fewer at once: a minute later it goes on.',
-  ),
-  person_window: advice('You made too many requests in this minute.', 'Send fewer at once: a minute later it goes on.'),
-  upstream: advice('The model had no capacity.', 'Send it again in a moment, or name another model.'),
-  busy,
-  bodies: busy,
-  counter: busy,
-}
-
 /** For each error code: why the request failed, and what the person can do. */
 const byCode: AdviceByName = {
-  insufficient_credits: byReason.spent,
-  rate_limit_exceeded: byReason.upstream,
+  insufficient_credits: limitReasons.spent.advice,
+  rate_limit_exceeded: limitReasons.upstream.advice,
   account_suspended: advice('The account is suspended.', operator),
   model_not_found: advice('There is no such model, or this key may not name it.', 'Name one of the page Models.'),
   internal_error: advice(
@@ -82,6 +45,6 @@ export function adviceOf({ outcome, code, reason }: Pick<Explanation['settlement
   cure: string | null
 } {
   if ((outcome ?? 'ok') === 'ok') return none
-  const known = byReason[reason ?? ''] ?? byCode[code ?? ''] ?? byOutcome[outcome!]
+  const known = limitReasons[reason ?? '']?.advice ?? byCode[code ?? ''] ?? byOutcome[outcome!]
   return known ?? advice('The request was not as the gateway or the model takes it.', 'Change what the message names.')
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { WebhookEvent } from '../accounts/warnings.ts'
 import { modelWireNames } from '../catalog/wire-names.ts'
+import { reasonsText } from '../limit-reasons.ts'
 import { amount, named } from './fields.ts'
 
 /* Answers about the running gateway. They have only names, counts, times and fixed words, no prompts (ruling U5). */
@@ -153,12 +154,7 @@ export const explanation = named('Explanation', {
     outcome: z.string().nullable(),
     status: z.number().nullable(),
     code: z.string().nullable(),
-    reason: z
-      .string()
-      .nullable()
-      .describe(
-        'for a 402: the balance is `spent`, or `held` for running requests; or a budget is, of the account (`account_budget_spent`, `account_budget_held`), of the person (`person_budget_spent`, `person_budget_held`) or of the key (`budget_spent`, `budget_held`); for a 429: the rate limit of the account (`window`), the person (`person_window`) or the key (`key_window`), the provider (`upstream`), or the gateway (`busy`, `bodies`, `counter`, `failed_auth`)',
-      ),
+    reason: z.string().nullable().describe(reasonsText),
     message: z.string().nullable().describe('the message of the error, as the client got it'),
     param: z.string().nullable().describe('the field that the error names'),
     cause: z.string().nullable(),

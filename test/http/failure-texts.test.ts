@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import test from 'node:test'
 import { failureTexts } from '../../src/errors.ts'
 import type { Fault } from '../../src/inference/answer.ts'
+import { limitReasons } from '../../src/limit-reasons.ts'
 import { refusalOf } from '../../src/upstream/refusal.ts'
 import type { Failure } from '../../src/upstream/verdict.ts'
 import { judge } from '../../src/upstream/verdict.ts'
@@ -31,9 +32,6 @@ const words: Record<keyof typeof failureTexts, readonly string[]> = {
   noLedger: server,
   silentStore: server,
   silentAccounts: server,
-  windowFull: ['rate limit', 'try again'],
-  keyWindowFull: ['rate limit', 'try again'],
-  personWindowFull: ['rate limit', 'try again'],
   usageFull: ['rate limit', 'try again'],
   throttled: ['rate limit', 'try again'],
 }
@@ -45,7 +43,10 @@ test('A5, U10: every text of a failure has the words on which clients retry', ()
       .map((part) => `${name}: ${part}`),
   )
   assert.deepEqual(missing, [])
-  for (const text of Object.values(failureTexts)) assert.match(text, agents.kilo)
+  const full = Object.values<{ message?: string } | undefined>(limitReasons).flatMap((row) => row?.message ?? [])
+  assert.ok(full.length >= 3, full.join())
+  for (const text of full) assert.match(text, /rate limit.*try again/)
+  for (const text of [...Object.values(failureTexts), ...full]) assert.match(text, agents.kilo)
   for (const text of [
     failureTexts.modelFull,
     failureTexts.serviceFull,
@@ -64,7 +65,7 @@ test('A5, U10: no temporary failure is reported in other words', () => {
   )
   assert.ok(told.length >= 9, told.join())
   assert.deepEqual(
-    told.filter((text) => !/^(?:isLost \? )?failureTexts[.[]/.test(text)),
+    told.filter((text) => !/^(?:isLost \? )?(?:failureTexts|limitReasons)[.[]/.test(text)),
     [],
   )
 })

@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs'
 import test from 'node:test'
 import { outcomes } from '../../src/accounts/ledger.ts'
 import { errorTable } from '../../src/errors.ts'
-import { adviceOf, byReason } from '../../src/operations/own-advice.ts'
+import { limitReasons } from '../../src/limit-reasons.ts'
+import { adviceOf } from '../../src/operations/own-advice.ts'
 import { explanation } from '../../src/operations/shapes.ts'
 
 /** The reasons that the explanation of a request documents. */
@@ -12,7 +13,7 @@ const reasons = [...explanation.shape.settlement.shape.reason.description!.match
 )
 
 test('STR-9 every reason of a refusal by a limit is in the document of the API and on the page of metrics', () => {
-  assert.deepEqual(reasons.toSorted(), [...Object.keys(byReason), 'failed_auth'].toSorted())
+  assert.deepEqual(reasons.toSorted(), Object.keys(limitReasons).toSorted())
   const page = readFileSync('docs/metrics.md', 'utf8')
   // These two are reasons in explanations only: the metric has the code, or what the upstream said.
   const counted = reasons.filter((reason) => !['upstream', 'failed_auth'].includes(reason))

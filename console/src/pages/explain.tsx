@@ -1,10 +1,11 @@
 import type { ComponentChildren } from 'preact'
+import { limitReasons } from '../../../src/limit-reasons.ts'
 import { useAgain, useLoad, useSteady } from '../api/load.ts'
 import { pageHref } from '../location.ts'
 import { exactCredits, readCredits } from '../pure/format.ts'
 import { priceLines } from '../pure/price.ts'
 import { creditName } from '../session.ts'
-import type { Explanation, OwnReason } from '../shapes.ts'
+import type { Explanation } from '../shapes.ts'
 import { Outcome, tellNoModel } from '../ui/badges.tsx'
 import { Count, Ms } from '../ui/numbers.tsx'
 import { Shown } from '../ui/states.tsx'
@@ -82,7 +83,7 @@ export function Steps({ of: told }: { of: Explanation }) {
               <code>{settlement.code}</code>
             </Fact>
           )}
-          {settlement.reason && <Fact name="Reason">{reasons[settlement.reason] ?? settlement.reason}</Fact>}
+          {settlement.reason && <Fact name="Reason">{limitReasons[settlement.reason]?.said ?? settlement.reason}</Fact>}
           {settlement.message && <Fact name="The client got">{settlement.message}</Fact>}
           {settlement.param && (
             <Fact name="Field">
@@ -121,26 +122,6 @@ const fallbacks: Readonly<Record<string, string>> = {
   over_long: 'the prompt was too long for it',
   budget: 'it costs more than is left of the budget of the key',
   fit: 'it does not accept such a request',
-}
-
-/** Texts for the reasons of a 402 and of a 429. */
-const reasons: Readonly<Record<string, string> & Record<OwnReason, string>> = {
-  spent: 'the balance of the account is spent',
-  held: 'running requests hold the rest of the balance',
-  account_budget_spent: 'the budget of the account is spent',
-  account_budget_held: 'running requests hold the rest of the budget of the account',
-  person_budget_spent: 'the budget of the person over all their keys is spent',
-  person_budget_held: 'running requests hold the rest of the budget of the person',
-  budget_spent: 'the budget of the key is spent',
-  budget_held: 'running requests hold the rest of the budget of the key',
-  window: 'the account made too many requests in this minute',
-  person_window: 'the person made too many requests in this minute',
-  key_window: 'the key made too many requests in this minute',
-  upstream: 'the provider is at its limit',
-  busy: 'the gateway is at its limit',
-  bodies: 'the gateway has no memory for more bodies',
-  counter: 'too many tokens are being counted',
-  failed_auth: 'too many wrong keys came from this address',
 }
 
 function Step({ title, children }: { title: string; children: ComponentChildren }) {
