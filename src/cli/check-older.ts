@@ -13,25 +13,6 @@ type OlderCheck = {
   ignores: readonly string[]
 }
 
-type Found = NonNullable<Awaited<ReturnType<typeof lookForNewer>>>
-
-/**
- * Features of a store that the older release ignores, each with a warning text. The number of uses is written before
- * the text.
- */
-const ignored = {
-  foreignKeys: 'keys of another gateway get 401 there',
-  plans: 'accounts with a plan pay the plain prices there',
-  boundAccounts:
-    'accounts with a budget, a rate, levels or a monthly grant are not bounded, warned of or given it there',
-  labelledKeys: 'keys with labels: entries of that time name none',
-  persons: 'persons: entries of that time name none, and their budgets do not count',
-  sessions: 'sessions of people who signed in get 401 there',
-  financeOperators: 'operators with the role finance are viewers there, and see accounts, keys and requests',
-} satisfies Record<Exclude<keyof Found, 'isClosed'>, string>
-
-const features = Object.keys(ignored) as (keyof typeof ignored)[]
-
 /**
  * Finds what an older release cannot read. @param text the configuration as it is written
  * @throws the error of a database that does not respond
@@ -49,7 +30,7 @@ export async function checkOlder(release: OlderRelease, { store }: Config, text:
           ]
         : []),
     ],
-    ignores: found ? features.filter((one) => found[one] > 0).map((one) => `${found[one]} ${ignored[one]}`) : [],
+    ignores: found?.ignored ?? [],
   }
 }
 

@@ -75,6 +75,6 @@ for (const [name, listed] of Object.entries(ignorable))
       (column) => !old.some((row) => row['name'] === column),
     )
     const counted = readFileSync('src/store/sql/newer.ts', 'utf8')
-    const forgotten = fresh.filter((column) => !new RegExp(`\\b${column}\\b`).test(counted))
+    const forgotten = fresh.filter((column) => !new RegExp(`\\b${column} IS NOT NULL`).test(counted))
     assert.deepEqual(forgotten.sort(), listed)
   })
