@@ -121,6 +121,11 @@ export const keyBounds = createBounds<KeyBounds>({
   metadata,
 })
 
+/** The names of the bounds that people see. The other two are for programs of the operator. */
+export const seenBounds = Object.keys(keyBounds.tell(keyBounds.none)).filter(
+  (name) => name !== externalId.name && name !== metadata.name,
+)
+
 /** Every bound of an account. The modules that use `keyBounds` use this table too. */
 export const accountBounds = createBounds<AccountBounds>({
   budget,

@@ -1,5 +1,6 @@
 import { hasEnded } from '../accounts/account.ts'
 import type { IssuedKey } from '../accounts/book-rows.ts'
+import { seenBounds } from '../accounts/key-bounds.ts'
 import type { AccountDetails } from '../operations/accounts.ts'
 import type { EntryLine } from '../operations/entry-lines.ts'
 import type { ForeignKeyDetails, KeyDetails } from '../operations/keys.ts'
@@ -26,22 +27,9 @@ type PrintRule = {
 type PrintedRow = Record<string, unknown>
 
 const keyColumns = [
-  ...[
-    'id',
-    'prefix',
-    'label',
-    'account',
-    'budget',
-    'spent',
-    'rpm',
-    'models',
-    'person',
-    'labels',
-    'may_choose',
-    'expires',
-    'revoked',
-    'last_used',
-  ],
+  ...['id', 'prefix', 'label', 'account'],
+  ...seenBounds.flatMap((name) => (name === 'budget' ? [name, 'spent'] : name)),
+  ...['expires', 'revoked', 'last_used'],
 ]
 
 const personColumns = ['id', 'name', 'external_id', 'email', 'account', 'budget', 'spent', 'rpm', 'linked_to']

@@ -13,12 +13,8 @@ import { findAccountId, findPersonId } from './filter.ts'
 import { type Context, operation, page } from './operation.ts'
 import { wrongField } from './problem.ts'
 
-export const keyShape = field.named('Key', {
-  id: z.string(),
-  prefix: z.string().describe('the first characters of the key'),
-  label: z.string().nullable(),
-  account: z.string(),
-  account_name: z.string().nullable(),
+/** The bounds of a key that its owner sees too (ruling Y22), and those of its person. */
+export const seenFields = {
   budget: field.budgetShape.nullable().describe('the budget of the key; null: only its account limits it'),
   rpm: z.int().nullable().describe('the most requests of the key per minute; null: the limit of its account'),
   models: z.array(z.string()).nullable().describe('the models that the key may use; null: all models'),
@@ -28,6 +24,15 @@ export const keyShape = field.named('Key', {
   person_rpm: z.int().nullable().describe('the most requests of the person per minute, with all keys; null: no limit'),
   labels: field.labelsShape.nullable().describe("labels of the key's requests, by dimension; null: none"),
   may_choose: z.array(z.string()).nullable().describe('dimensions in which its client may choose a label; null: none'),
+}
+
+export const keyShape = field.named('Key', {
+  id: z.string(),
+  prefix: z.string().describe('the first characters of the key'),
+  label: z.string().nullable(),
+  account: z.string(),
+  account_name: z.string().nullable(),
+  ...seenFields,
   external_id: z.string().nullable().describe('the id in a system of the operator; a rotation keeps it'),
   metadata: field.metadataShape.nullable(),
   session: z.string().nullable().describe("the id of the session, if this is the key of a person's session"),

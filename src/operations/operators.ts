@@ -7,7 +7,7 @@ import type { AuditRow } from '../accounts/trail.ts'
 import { readPlace } from './cursor.ts'
 import * as field from './fields.ts'
 import { readSpan } from './filter.ts'
-import { keyShape, tellKey } from './keys.ts'
+import { keyShape, seenFields, tellKey } from './keys.ts'
 import { operation, page } from './operation.ts'
 import { ProblemError } from './problem.ts'
 
@@ -158,14 +158,15 @@ export const operatorOperations = [
 ]
 
 /**
- * A key as its owner sees it (ruling Y22). The fields are named one by one. A field that is added later for operators
- * therefore stays hidden from owners.
+ * A key as its owner sees it (ruling Y22). Apart from the bounds, the fields are named one by one. A field that is
+ * added later for operators therefore stays hidden from owners.
  */
-const ownKeyShape = keyShape.pick({
-  ...{ id: true, prefix: true, label: true, account: true, account_name: true, budget: true, rpm: true, models: true },
-  ...{ person: true, person_name: true, person_budget: true, person_rpm: true, labels: true, may_choose: true },
-  ...{ session: true, origin: true, created: true, expires: true, revoked: true, last_used: true },
-})
+const ownKeyShape = keyShape
+  .pick({ id: true, prefix: true, label: true, account: true, account_name: true })
+  .extend(seenFields)
+  .extend(
+    keyShape.pick({ session: true, origin: true, created: true, expires: true, revoked: true, last_used: true }).shape,
+  )
 
 const meShape = field.named('Me', {
   kind: z.enum(['operator', 'owner']),
