@@ -5,6 +5,7 @@ import type { Key } from '../shapes.ts'
 import { BudgetBar } from '../ui/badges.tsx'
 import { Field } from '../ui/form.tsx'
 import { Count } from '../ui/numbers.tsx'
+import type { Column } from '../ui/table.tsx'
 
 export const keyLabels = {
   label: 'Label',
@@ -82,6 +83,39 @@ export function spellLabels(labels: Key['labels']): string | undefined {
         .join(',')
     : undefined
 }
+
+/** The limits of a key as columns of a list. The budget is not among them, because its spending stands beside it. */
+export const limitColumns: readonly Column<Key>[] = [
+  {
+    head: 'Limit',
+    by: ({ rpm }) => rpm,
+    unit: 'per min',
+    kind: 'number',
+    wide: true,
+    cell: ({ rpm }) => (rpm == null ? <span class="none">–</span> : <Count value={rpm} />),
+  },
+  {
+    head: 'Models',
+    by: ({ models }) => models?.join(),
+    wide: true,
+    cell: ({ models }) =>
+      models ? <span title={models.join(', ')}>{models.join(', ')}</span> : <span class="none">all</span>,
+  },
+  {
+    head: 'Person',
+    by: ({ person, person_name }) => person_name ?? person,
+    wide: true,
+    cell: ({ person, person_name }) => person_name ?? person ?? <span class="none">–</span>,
+  },
+  {
+    head: 'Labels',
+    by: ({ labels }) => spellLabels(labels),
+    wide: true,
+    cell: ({ labels, may_choose }) => (
+      <span title={may_choose ? `may choose ${may_choose.join(', ')}` : undefined}>{spellLabels(labels) ?? '–'}</span>
+    ),
+  },
+]
 
 type Limits = Pick<Key, 'budget' | 'rpm' | 'person_budget' | 'person_rpm'>
 

@@ -9,14 +9,14 @@ import { AdminOnly } from '../ui/admin-only.tsx'
 import { BudgetBar, Expires } from '../ui/badges.tsx'
 import { Select } from '../ui/form.tsx'
 import { Icon } from '../ui/icons.tsx'
-import { Away, Count, Credits } from '../ui/numbers.tsx'
+import { Away, Credits } from '../ui/numbers.tsx'
 import { PickAccount } from '../ui/pick.tsx'
 import { SearchField } from '../ui/search-field.tsx'
 import { Empty, Shown } from '../ui/states.tsx'
 import { type Column, furtherOf, Table } from '../ui/table.tsx'
 import { useFresh } from './figures.ts'
 import { KeyPage } from './key.tsx'
-import { spellLabels } from './key-fields.tsx'
+import { limitColumns } from './key-fields.tsx'
 import { NewKey } from './new-key.tsx'
 import { rowsAtOnce, useSpent } from './spent.tsx'
 
@@ -125,35 +125,7 @@ export function KeyTable({ account, q, state, sort, showsAccount, isFresh = fals
       wide: true,
       cell: ({ line }) => <Credits value={spentOf(line)?.credits} />,
     },
-    {
-      head: 'Limit',
-      by: ({ rpm }) => rpm,
-      unit: 'per min',
-      kind: 'number',
-      wide: true,
-      cell: ({ rpm }) => (rpm == null ? <span class="none">–</span> : <Count value={rpm} />),
-    },
-    {
-      head: 'Models',
-      by: ({ models }) => models?.join(),
-      wide: true,
-      cell: ({ models }) =>
-        models ? <span title={models.join(', ')}>{models.join(', ')}</span> : <span class="none">all</span>,
-    },
-    {
-      head: 'Person',
-      by: ({ person, person_name }) => person_name ?? person,
-      wide: true,
-      cell: ({ person, person_name }) => person_name ?? person ?? <span class="none">–</span>,
-    },
-    {
-      head: 'Labels',
-      by: ({ labels }) => spellLabels(labels),
-      wide: true,
-      cell: ({ labels, may_choose }) => (
-        <span title={may_choose ? `may choose ${may_choose.join(', ')}` : undefined}>{spellLabels(labels) ?? '–'}</span>
-      ),
-    },
+    ...limitColumns,
     {
       head: 'Expires',
       by: ({ expires, revoked }) => revoked ?? expires,
