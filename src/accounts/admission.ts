@@ -1,7 +1,7 @@
 import type { Account, ApiKey, LiveBounds } from './account.ts'
 import { type Budget, spentAt } from './budget.ts'
 import type { Ledger } from './ledger.ts'
-import { narrower, type WindowFigures, type WindowPlace, type Windows } from './limits.ts'
+import { createWindows, narrower, type WindowFigures, type WindowPlace, type Windows, windowMs } from './limits.ts'
 import { type Balance, type Balances, type BoundsBook, hold, isAdmitted } from './live-accounts.ts'
 
 /** Why a request may not run now. The gateway chooses the response to the client. */
@@ -111,10 +111,10 @@ export type AdmissionOptions = {
   bounds: Pick<BoundsBook, 'left' | 'of'>
   /** The rate windows of accounts. */
   windows: Windows
-  /** The rate windows of keys and people. Each has its own limit. */
-  keyWindows: Windows
   whyBlocked: Ledger['whyBlocked']
   isShedding(): boolean
+  /** A monotonic clock in ms, by which the rate windows of keys and people end. */
+  clockMs(): number
   /** The current time in Unix milliseconds. The periods of budgets end by this clock. */
   nowMs(): number
 }
@@ -124,7 +124,9 @@ export type AdmissionOptions = {
  * code below (rulings R1, R15).
  */
 export function createAdmission(options: AdmissionOptions): Admission {
-  const { balances, windows, keyWindows, whyBlocked, isShedding } = options
+  const { balances, windows, whyBlocked, isShedding, clockMs } = options
+  // The rate windows of keys and people. Each has its own limit.
+  const keyWindows = createWindows({ limit: Number.POSITIVE_INFINITY, windowMs, clockMs })
   const judge: Judge = { isBlocked: (accountId) => whyBlocked(accountId) !== undefined, judgeBudgets }
   return { enter, look, lookBudget }
 

@@ -1,3 +1,6 @@
+/** The length of a rate window, in ms (spec 8). */
+export const windowMs = 60_000
+
 export type WindowPlace = { ok: true; giveBack(): void } | { ok: false; retryAfterSeconds: number }
 
 /** Returns the window in which fewer requests are left (ruling R13). */

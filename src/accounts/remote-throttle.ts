@@ -1,4 +1,4 @@
-import { createThrottle, type FailedAuth, ipKey, type Throttle } from './limits.ts'
+import { createThrottle, type FailedAuth, ipKey, type Throttle, windowMs } from './limits.ts'
 import type { ThrottleLimits } from './server-store.ts'
 
 /** The failures of one address in its present window, counted over all servers, and the time until the window ends. */
@@ -15,8 +15,6 @@ const knownMax = 100_000
 
 /** The shortest time between two calls to the store, in ms, however many authentications fail. */
 const apartMs = 10
-
-const windowMs = 60_000
 
 /**
  * Counts failed authentications over all servers of a store (ruling R4). One call to the store runs at a time. An

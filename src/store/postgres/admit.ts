@@ -1,5 +1,6 @@
 import { nanosMax } from '../../accounts/credit.ts'
 import type { DeskVerdict } from '../../accounts/desk.ts'
+import { windowMs } from '../../accounts/limits.ts'
 import { wasSeen } from '../sql/spends.ts'
 import { defineFunction } from './migrate.ts'
 
@@ -53,9 +54,6 @@ export const verdictCodes = {
   person_budget_held: 'a',
   person_window: 'b',
 } as const satisfies Record<DeskVerdict, string>
-
-/** The length of a rate window, in ms (spec 8). */
-export const windowMs = 60_000
 
 /**
  * After the database has lost figures of replicas, `admit` fails for this time, in ms, or until all figures are sent

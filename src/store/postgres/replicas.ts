@@ -1,6 +1,7 @@
+import { windowMs } from '../../accounts/limits.ts'
 import { leaseMs, wasSeen } from '../sql/spends.ts'
 import { untoldMs } from '../sql/warnings.ts'
-import { calls, windowMs } from './admit.ts'
+import { calls } from './admit.ts'
 import { openDatabase } from './database.ts'
 import { defineFunction, migrate, refuseEmpty } from './migrate.ts'
 import { explainDatabase } from './trouble.ts'

@@ -1,6 +1,6 @@
+import { windowMs } from '../../accounts/limits.ts'
 import type { CountedFailures } from '../../accounts/remote-throttle.ts'
 import type { Cooldown } from '../../accounts/server-store.ts'
-import { windowMs } from './admit.ts'
 import type { Transaction } from './database.ts'
 import { call, defineFunction } from './migrate.ts'
 

@@ -1,5 +1,5 @@
 import type { DeskQuestion, WindowCount } from '../../accounts/desk.ts'
-import { windowMs } from './admit.ts'
+import { windowMs } from '../../accounts/limits.ts'
 
 /**
  * The identity of a replica in the database. `id` alone is not unique, because a promoted standby may assign the same

@@ -1,6 +1,6 @@
 import type { Account } from '../../accounts/account.ts'
 import { type Admission, type AdmissionOptions, createAdmission } from '../../accounts/admission.ts'
-import { createThrottle, createWindows, type Throttle } from '../../accounts/limits.ts'
+import { createThrottle, createWindows, type Throttle, windowMs } from '../../accounts/limits.ts'
 import { type Balances, createBalances, createBoundsBook } from '../../accounts/live-accounts.ts'
 import type { AdmissionLimits, ServerStore, ServingOptions, ThrottleLimits } from '../../accounts/server-store.ts'
 import { usualReporting } from '../../accounts/usage/reporting.ts'
@@ -89,16 +89,13 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
   }
 }
 
-const windowMs = 60_000
-
 /** Creates admission with balances, holds and windows in the memory of the only serving process. */
 function openLocalAdmission(
   store: Pick<AdmissionOptions, 'balances' | 'bounds' | 'whyBlocked'>,
   { requestsPerMinute, isShedding, clockMs, nowMs }: AdmissionLimits,
 ): Admission {
   const windows = createWindows({ limit: requestsPerMinute, windowMs, clockMs })
-  const keyWindows = createWindows({ limit: Number.POSITIVE_INFINITY, windowMs, clockMs })
-  return createAdmission({ ...store, windows, keyWindows, isShedding, nowMs })
+  return createAdmission({ ...store, windows, isShedding, clockMs, nowMs })
 }
 
 function openLocalThrottle({ failedAuthPerMinute, clockMs }: ThrottleLimits): Throttle {
