@@ -1,5 +1,5 @@
 import type { AdmissionRefusal } from './admission.ts'
-import type { KeyBounds } from './key-bounds.ts'
+import type { KeyBounds, UncheckedBound } from './key-bounds.ts'
 
 /*
  * Messages between a server and its desk. The desk is the part that queries a shared store for the server. A desk may
@@ -7,15 +7,12 @@ import type { KeyBounds } from './key-bounds.ts'
  */
 
 /** A key or a person with limits of its own (rulings R15, Y20). */
-export type KeyScope = Omit<KeyBounds, 'budget' | NotAsked> & {
+export type KeyScope = Omit<KeyBounds, 'budget' | UncheckedBound> & {
   /** The id under which the limits are counted: the id of the person, or of the first key in a line of rotated keys. */
   id: string
   /** The most that may be spent in one window of the budget. The store determines the current window. */
   budgetNanos: bigint | undefined
 }
-
-/** Bounds that no store checks. If any other bound of a key changes, the new bound is sent to the store. */
-type NotAsked = 'models' | 'person' | 'labels' | 'mayChoose' | 'externalId' | 'metadata'
 
 export type DeskQuestion = {
   id: number

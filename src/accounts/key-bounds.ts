@@ -33,6 +33,9 @@ export type KeyBounds = {
   metadata: Metadata | undefined
 }
 
+/** Bounds that no store checks. A shared store is asked about every other bound of a key (desk.ts). */
+export type UncheckedBound = 'models' | 'person' | 'labels' | 'mayChoose' | 'externalId' | 'metadata'
+
 export type Metadata = Readonly<Record<string, string>>
 
 /** The bounds of an account, over all its keys and replicas. An undefined field sets no bound. */
