@@ -13,8 +13,8 @@ export type AdmissionRefusal = { ok: false } & (
     }
   | {
       why:
-        | 'no_credit' // the account has no credit left
-        | 'all_held' // running requests hold all remaining credit, so a retry may succeed
+        | 'spent' // the account has no credit left
+        | 'held' // running requests hold all remaining credit, so a retry may succeed
       /** The settled balance. Holds are not deducted. */
       balanceNanos: bigint
     }
@@ -31,10 +31,7 @@ export type AdmissionRefusal = { ok: false } & (
       renewsMs: number | undefined
     }
   | {
-      why:
-        | 'window' // the account's rate window is full
-        | 'person_window' // the rate window of the person, over all their keys, is full
-        | 'key_window' // the key's own rate window is full
+      why: WindowRefusal
       /** Whole seconds until the rate window ends. */
       retryAfterSeconds: number
     }
@@ -42,6 +39,9 @@ export type AdmissionRefusal = { ok: false } & (
 
 /** Why a budget refuses a request, as written in logs and metrics. */
 export type BudgetRefusal = `${BudgetOwner}budget_${'spent' | 'held'}`
+
+/** Which rate window is full: the account's, that of the person over all their keys, or the key's own. */
+export type WindowRefusal = `${'person_' | 'key_' | ''}window`
 
 /** The prefix of a `BudgetRefusal`, which says whose budget it is. For a key's budget the prefix is empty. */
 type BudgetOwner = 'account_' | 'person_' | ''
@@ -207,10 +207,10 @@ export function createAdmission(options: AdmissionOptions): Admission {
   }
 }
 
-type KeyPlace = WindowPlace & { why?: 'window' | 'person_window' | 'key_window' }
+type KeyPlace = WindowPlace & { why?: WindowRefusal }
 
 /** A rate window with its own limit, and the refusal to return if it is full. */
-type LimitedScope = { why: 'person_window' | 'key_window'; scope: string; rate: number }
+type LimitedScope = { why: WindowRefusal; scope: string; rate: number }
 
 /** Lists the limited rate windows of the person and of the key, in the order in which they are checked. */
 function limitedBy(person: LiveBounds | undefined, key: LiveBounds | undefined): LimitedScope[] {
@@ -250,7 +250,7 @@ function withoutBudget(
 }
 
 function withoutCredit({ balanceNanos }: Pick<Balance, 'balanceNanos'> = { balanceNanos: 0n }): AdmissionRefusal {
-  return { ok: false, why: balanceNanos > 0n ? 'all_held' : 'no_credit', balanceNanos }
+  return { ok: false, why: balanceNanos > 0n ? 'held' : 'spent', balanceNanos }
 }
 
 class Entry implements Entered {

@@ -1,6 +1,13 @@
-import type { ApiKey, LiveBounds } from './account.ts'
-import { StoreSilent } from './account.ts'
-import type { Admission, AdmissionRefusal, Admitted, BudgetRefusal, Entered, Standing } from './admission.ts'
+import { type ApiKey, type LiveBounds, StoreSilent } from './account.ts'
+import type {
+  Admission,
+  AdmissionRefusal,
+  Admitted,
+  BudgetRefusal,
+  Entered,
+  Standing,
+  WindowRefusal,
+} from './admission.ts'
 import { neverMs, spentAt } from './budget.ts'
 import type {
   BudgetLeft,
@@ -148,9 +155,8 @@ export class RemoteAdmission {
       return limits.isShedding() ? this.#enterShedding(limits, key) : entry.enterAsking()
     }
     if (limits.isShedding()) return { ok: false, why: 'busy' }
-    const full = fullWindow(known, limits, rateOf(limits, account.bounds), 'window')
-    if (full !== undefined || (own === undefined && theirs === undefined)) return full ?? entry
     return (
+      fullWindow(known, limits, rateOf(limits, account.bounds), 'window') ??
       (theirs && fullWindow(theirs, limits, person!.requestsPerMinute, 'person_window')) ??
       (own && fullWindow(own, limits, bounds!.requestsPerMinute, 'key_window')) ??
       entry
@@ -207,8 +213,8 @@ export class RemoteAdmission {
           place,
           release: this.#holdUntilReleased(accountId, key && bounds, theirs && person, holdNanos),
         }
-      case 'no_credit':
-      case 'all_held':
+      case 'spent':
+      case 'held':
         return { refused: { ok: false, why: verdict, balanceNanos } }
       case 'account_budget_spent':
       case 'account_budget_held':
@@ -220,10 +226,9 @@ export class RemoteAdmission {
       case 'budget_held':
         return { refused: withoutBudget(verdict, bounds, key?.budget) }
       case 'window':
-        return { refused: { ok: false, why: verdict, retryAfterSeconds: secondsOf(window.endsInMs) } }
       case 'person_window':
       case 'key_window': {
-        const full = verdict === 'key_window' ? key?.window : theirs?.window
+        const full = { window, person_window: theirs?.window, key_window: key?.window }[verdict]
         return { refused: { ok: false, why: verdict, retryAfterSeconds: secondsOf(full?.endsInMs ?? 0) } }
       }
       case 'silent':
@@ -438,7 +443,7 @@ function fullWindow(
   { window }: Remembered,
   limits: AdmissionLimits,
   limit: number | undefined,
-  why: 'window' | 'person_window' | 'key_window',
+  why: WindowRefusal,
 ): AdmissionRefusal | undefined {
   if (!window || limit === undefined || window.taken < limit) return undefined
   const endsInMs = window.endsMs - limits.clockMs()

@@ -152,27 +152,17 @@ function servedBy({ expectedTiers, wire }: Model, { service }: Exchange): readon
 
 /** Makes the error for a refusal. A credit error names the account and its balance, never its holds (ruling R13). */
 function explain(refused: AdmissionRefusal, key: ApiKey): GatewayError {
-  const { name } = key.account
+  if ('budget' in refused) return lacking(texts[refused.why](key, refused), refused.why)
+  if ('balanceNanos' in refused) return lacking(texts[refused.why](key.account.name, refused.balanceNanos), refused.why)
+  if ('retryAfterSeconds' in refused) {
+    const { why: reason, retryAfterSeconds } = refused
+    return new GatewayError('rate_limit_exceeded', limitReasons[reason].message, { retryAfterSeconds, reason })
+  }
   switch (refused.why) {
     case 'unwritable':
       return new GatewayError('internal_error', failureTexts.noLedger, { reason: 'ledger' })
-    case 'no_credit':
-      return lacking(texts.noCredit(name, refused.balanceNanos), 'spent')
-    case 'all_held':
-      return lacking(texts.inUse(name, refused.balanceNanos), 'held')
-    case 'account_budget_spent':
-    case 'account_budget_held':
-    case 'person_budget_spent':
-    case 'person_budget_held':
-    case 'budget_spent':
-    case 'budget_held':
-      return lacking(texts[refused.why](key, refused), refused.why)
     case 'busy':
       return new GatewayError('rate_limit_exceeded', failureTexts.serviceFull, { reason: 'busy' })
-    default: {
-      const { why: reason, retryAfterSeconds } = refused
-      return new GatewayError('rate_limit_exceeded', limitReasons[reason].message, { retryAfterSeconds, reason })
-    }
   }
 }
 
@@ -193,9 +183,9 @@ const texts = {
   tokenExpired:
     'The token has expired: triwire token prints a new one. If that fails, sign in again, with /login in Claude Code or triwire login elsewhere.',
   suspended: 'The account is not active: ask its operator to activate it.',
-  noCredit: (account: string, balanceNanos: bigint) =>
+  spent: (account: string, balanceNanos: bigint) =>
     `Account "${account}" has ${formatCredits(balanceNanos)} credits left: add credit and try again.`,
-  inUse: (account: string, balanceNanos: bigint) =>
+  held: (account: string, balanceNanos: bigint) =>
     `Account "${account}" has ${formatCredits(balanceNanos)} credits left, which its running requests may need: wait for them and try again, or add credit.`,
   budget_spent: (key: ApiKey, refused: OfBudget) =>
     `${isSpent(nameOf(key), refused)} Ask the person who gave it to you for more.`,

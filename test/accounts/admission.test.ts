@@ -56,9 +56,9 @@ test('R1 if several checks fail, the error names the first in order: unwritable,
   state.isShedding = true
   assert.equal(whyOf(await enter()), 'busy')
   balance.heldNanos = 10n
-  assert.equal(whyOf(await enter()), 'all_held')
+  assert.equal(whyOf(await enter()), 'held')
   balance.balanceNanos = 0n
-  assert.equal(whyOf(await enter()), 'no_credit')
+  assert.equal(whyOf(await enter()), 'spent')
   state.blocked.add('acct_1')
   assert.equal(whyOf(await enter()), 'unwritable')
 })
@@ -79,7 +79,7 @@ test('R1 a request that is refused before the window uses no place in it', async
   assert.equal(whyOf(await enter()), 'busy')
   state.isShedding = false
   balance.heldNanos = 10n
-  assert.equal(whyOf(await enter()), 'all_held')
+  assert.equal(whyOf(await enter()), 'held')
   balance.heldNanos = 0n
   assert.equal(whyOf(await enter()), 'ok')
 })
@@ -88,8 +88,8 @@ test('R1 C2 a 402 at the hold returns the place in the window, once', async () =
   const { balance, enter } = createGate({ limit: 2 })
   const [first, second] = [letIn(await enter()), letIn(await enter())]
   balance.heldNanos = 10n
-  assert.equal(whyOf(await first.admit(1n)), 'all_held')
-  assert.equal(whyOf(await first.admit(1n)), 'all_held')
+  assert.equal(whyOf(await first.admit(1n)), 'held')
+  assert.equal(whyOf(await first.admit(1n)), 'held')
   balance.heldNanos = 0n
   assert.equal(whyOf(await enter()), 'ok')
   assert.equal(whyOf(await enter()), 'window')
@@ -123,7 +123,7 @@ test('C2 an account whose balance the store has not reported has no credit', asy
     whyBlocked: () => undefined,
     isShedding: () => false,
   })
-  assert.equal(whyOf(await admission.enter(key)), 'no_credit')
+  assert.equal(whyOf(await admission.enter(key)), 'spent')
 })
 
 test('F-C47 C2 of 1,000 requests that entered on a balance worth 10, ten are admitted', async () => {
@@ -199,7 +199,7 @@ test('R15 if several limits are exceeded, the error names the account first, the
   live.spend = { fromMs: 0, untilMs: 2_000, spentNanos: 10n }
   assert.equal(whyOf(await enter(narrow)), 'budget_spent')
   balance.heldNanos = balance.balanceNanos
-  assert.equal(whyOf(await enter(narrow)), 'all_held')
+  assert.equal(whyOf(await enter(narrow)), 'held')
   state.blocked.add('acct_1')
   assert.equal(whyOf(await enter(narrow)), 'unwritable')
 })
@@ -352,11 +352,11 @@ test('C2 R15 in every window, spending exceeds the budget by at most the under-e
 test('C5 an owed amount is not spendable again when the store reports the balance, until the store has the debit', async () => {
   const { balances, balance, enter } = createGate({ balanceNanos: 10n })
   balances.owe('acct_1', 10n)
-  assert.equal(whyOf(await enter()), 'no_credit')
+  assert.equal(whyOf(await enter()), 'spent')
   // The store does not know of it, and says so as often as it is read.
   balances.set('acct_1', 10n)
   balances.set('acct_1', 10n)
-  assert.equal(whyOf(await enter()), 'no_credit')
+  assert.equal(whyOf(await enter()), 'spent')
   balances.owe('acct_1', -10n)
   balances.set('acct_1', 0n)
   assert.deepEqual([balance.balanceNanos, balance.owedNanos], [0n, 0n])
@@ -372,7 +372,7 @@ test('C5 R1 a failure that occurs while a body is read is reported at the hold: 
   state.blocked.clear()
   const late = letIn(await enter())
   balances.set('acct_1', -3n)
-  assert.equal(whyOf(await late.admit(1n)), 'no_credit')
+  assert.equal(whyOf(await late.admit(1n)), 'spent')
   assert.deepEqual([balance.heldNanos, balance.running], [0n, 0])
 })
 
@@ -401,7 +401,7 @@ test('Y20 the bounds of a person cover all their keys and are reported after tho
   person.spend = { fromMs: 0, untilMs: 2_000, spentNanos: 10n }
   assert.equal(whyOf(await enter(wide)), 'person_budget_spent')
   balance.heldNanos = balance.balanceNanos
-  assert.equal(whyOf(await enter(wide)), 'all_held')
+  assert.equal(whyOf(await enter(wide)), 'held')
   balance.heldNanos = 0n
   Object.assign(person, keyBounds.none)
   assert.equal(whyOf(await enter(narrow)), 'budget_held')

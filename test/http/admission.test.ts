@@ -76,7 +76,7 @@ test('R1 C5 if credit and window are decided after the body, 402, 429 and a sile
   const answer: { judge?: AdmissionRefusal | Error } = {}
   const { gateway } = await start(t, answer)
   for (const body of ['[]', { ...good, model: 'none' }, { ...good, messages: 7 }]) {
-    answer.judge = { ok: false, why: 'no_credit', balanceNanos: 0n }
+    answer.judge = { ok: false, why: 'spent', balanceNanos: 0n }
     assert.equal(await tell(gateway, body), '402 insufficient_credits false')
     answer.judge = { ok: false, why: 'window', retryAfterSeconds: 17 }
     assert.equal(await tell(gateway, body), '429 rate_limit_exceeded true 17')
@@ -115,8 +115,8 @@ test('R1 R6 C5 each refusal of an admission has its code, in enter as in admit',
   const { gateway } = await start(t, answer)
   const refusals: [AdmissionRefusal, string][] = [
     [{ ok: false, why: 'unwritable' }, '500 internal_error true'],
-    [{ ok: false, why: 'no_credit', balanceNanos: 0n }, '402 insufficient_credits false'],
-    [{ ok: false, why: 'all_held', balanceNanos: 1n }, '402 insufficient_credits true'],
+    [{ ok: false, why: 'spent', balanceNanos: 0n }, '402 insufficient_credits false'],
+    [{ ok: false, why: 'held', balanceNanos: 1n }, '402 insufficient_credits true'],
     [{ ok: false, why: 'busy' }, '429 rate_limit_exceeded true 5'],
     [{ ok: false, why: 'window', retryAfterSeconds: 17 }, '429 rate_limit_exceeded true 17'],
   ]

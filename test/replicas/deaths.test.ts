@@ -52,7 +52,7 @@ test('SCA-13 a heartbeat with a future time, from before the clock was set back,
     return (await living.take(account, 1, hold))['admitted'] === 1
   }, 'what it held is free')
   assert.deepEqual(await others(), [], 'it does not live')
-  assert.deepEqual(await living.take(account, 5, hold), { admitted: 4, all_held: 1 })
+  assert.deepEqual(await living.take(account, 5, hold), { admitted: 4, held: 1 })
   // One that lives is there again with its next beat, and everything that it holds counts.
   const other = await startReplica(store.shared, { name: 'other' })
   await store.operator.query(`UPDATE triwire.present ${ahead}`)
@@ -62,7 +62,7 @@ test('SCA-13 a heartbeat with a future time, from before the clock was set back,
     const rows = await store.operator.query(livingReplicas)
     return rows.some(({ name }) => name === 'living')
   }, 'it is seen')
-  assert.deepEqual(await other.take(account, 1, hold), { all_held: 1 })
+  assert.deepEqual(await other.take(account, 1, hold), { held: 1 })
 })
 
 test('X7: the holds of a killed replica are free when its lease ends, and not earlier', { skip }, async () => {
@@ -73,8 +73,8 @@ test('X7: the holds of a killed replica are free when its lease ends, and not ea
     await startReplica(store.shared, { name: 'living' }),
   ]
   const account = await store.createAccount(5n * hold)
-  assert.deepEqual(await dying.take(account, 8, hold), { admitted: 5, all_held: 3 })
-  assert.deepEqual(await living.take(account, 1, hold), { all_held: 1 })
+  assert.deepEqual(await dying.take(account, 8, hold), { admitted: 5, held: 3 })
+  assert.deepEqual(await living.take(account, 1, hold), { held: 1 })
   await dying.kill()
   // A beat that it sent with its last breath counts too.
   await until(async () => {
@@ -90,10 +90,10 @@ test('X7: the holds of a killed replica are free when its lease ends, and not ea
     const told = await living.take(account, 1, hold)
     if (told['admitted'] === 1) break
     lastRefusedMs = askedMs
-    assert.deepEqual(told, { all_held: 1 })
+    assert.deepEqual(told, { held: 1 })
   }
   assert.ok((await nowMs()) >= freeMs && lastRefusedMs < freeMs, 'by the time of the database')
-  assert.deepEqual(await living.take(account, 9, hold), { admitted: 4, all_held: 5 })
+  assert.deepEqual(await living.take(account, 9, hold), { admitted: 4, held: 5 })
   // The places that it took are taken all the same: 5 of its own, and 5 of the other.
   assert.deepEqual((await living.ask(account, hold)).figures?.window.taken, 10)
 })
@@ -128,5 +128,5 @@ test('X7: tables emptied while one replica is dead: after the grace period the o
   await store.emptyUnlogged()
   assert.deepEqual(await living.take(account, 1, hold), { admitted: 1 })
   assert.ok((await timeOf(store)) - beganMs >= 3_000)
-  assert.deepEqual(await living.take(account, 5, hold), { admitted: 2, all_held: 3 })
+  assert.deepEqual(await living.take(account, 5, hold), { admitted: 2, held: 3 })
 })

@@ -66,11 +66,11 @@ test('C5 X7: an owed debit is held for all replicas until it is in the database'
     { say: 'release', accountId: account, keyId: undefined, holdNanos: 3n },
   ])
   await until(async () => (await heldOf(store, account)) === 9n)
-  assert.deepEqual(await other.take(account, 2), { admitted: 1, all_held: 1 })
+  assert.deepEqual(await other.take(account, 2), { admitted: 1, held: 1 })
   await store.operator.query('UPDATE triwire.balances SET balance = 1 WHERE account_id = $1', [account])
   one.desk.take([{ say: 'owe', accountId: account, keyId: undefined, amountNanos: -9n }])
   await until(async () => (await heldOf(store, account)) === 1n)
-  assert.deepEqual(await other.take(account, 1), { all_held: 1 })
+  assert.deepEqual(await other.take(account, 1), { held: 1 })
 })
 
 test('X7: a call has at most sixteen accounts, each lane has one call, and an account is in only one of them', {
@@ -149,7 +149,7 @@ test('C5 X7: while the database is away questions wait, and continue when it ret
   await until(() => tries >= 5)
   assert.deepEqual(replica.troubles, ['ECONNREFUSED'])
   isAway = false
-  assert.deepEqual(await asked, { admitted: 3, all_held: 2 })
+  assert.deepEqual(await asked, { admitted: 3, held: 2 })
 })
 
 test('R1 X7: a hold refused for lack of credit returns its place, if its window is still open', {
@@ -160,10 +160,10 @@ test('R1 X7: a hold refused for lack of credit returns its place, if its window 
   const account = await store.createAccount(10n)
   const [first, second] = [await replica.ask(account, 0n), await replica.ask(account, 0n)]
   await replica.ask(account, 10n)
-  assert.equal((await replica.ask(account, 1n, { place: first.place! })).verdict, 'all_held')
+  assert.equal((await replica.ask(account, 1n, { place: first.place! })).verdict, 'held')
   assert.equal(
     (await replica.ask(account, 1n, { place: { accountMs: second.place!.accountMs - 1, keyMs: undefined } })).verdict,
-    'all_held',
+    'held',
   )
   const other = await startReplica(store.shared, { name: 'other' })
   await until(
@@ -179,12 +179,12 @@ test('X7: a window opens with the first admitted request, by the database’s ti
   const replica = await startReplica(store.shared)
   const account = await store.createAccount(0n)
   const refused = await replica.ask(account, 1n)
-  assert.deepEqual([refused.verdict, refused.figures?.window], ['no_credit', { taken: 0, endsInMs: 0 }])
+  assert.deepEqual([refused.verdict, refused.figures?.window], ['spent', { taken: 0, endsInMs: 0 }])
   await store.operator.query('UPDATE triwire.balances SET balance = 100 WHERE account_id = $1', [account])
   const { figures } = await replica.ask(account, 1n)
   assert.deepEqual(figures?.window, { taken: 1, endsInMs: 60_000 })
   const unknown = await replica.ask('acct_nobody000000000', 1n)
-  assert.equal(unknown.verdict, 'no_credit')
+  assert.equal(unknown.verdict, 'spent')
 })
 
 test('X7: an account whose window ended starts another, also if the database’s clock was set back meanwhile', {
@@ -249,7 +249,7 @@ test('R15 X7: for a key with a budget the account is checked first, then the key
   // What was spent in a window that is over is not spent now.
   assert.equal((await other.ask(account, 1n, { key: { ...budgeted, id: 'key_3' } })).verdict, 'admitted')
   await store.operator.query('UPDATE triwire.balances SET balance = 0 WHERE account_id = $1', [account])
-  assert.equal((await other.ask(account, 1n, { key: budgeted })).verdict, 'no_credit')
+  assert.equal((await other.ask(account, 1n, { key: budgeted })).verdict, 'spent')
 })
 
 test('C2 R15 X7: requests made while idle accounts are forgotten are held, and their places stay taken', {
@@ -274,7 +274,7 @@ test('C2 R15 X7: requests made while idle accounts are forgotten are held, and t
     await replica.ask(account, 60n, { key }),
     await replica.ask(account, 60n, { key }),
   ]
-  assert.deepEqual([first.verdict, second.verdict, third.verdict], ['admitted', 'admitted', 'all_held'])
+  assert.deepEqual([first.verdict, second.verdict, third.verdict], ['admitted', 'admitted', 'held'])
   assert.equal(third.figures?.key?.window?.taken, 2)
   replica.release(account, 60n)
   await until(async () => (await heldOf(store, account)) === 60n)
@@ -418,7 +418,7 @@ test('Y20 X7: a person’s limits over two keys are checked after the account an
   const spent = await other.ask(account, 1n, { person })
   assert.deepEqual([spent.verdict, spent.figures?.person?.budget?.renewsMs], ['person_budget_spent', untilMs])
   await store.operator.query('UPDATE triwire.balances SET balance = 0 WHERE account_id = $1', [account])
-  assert.equal(await ask(other, 1n), 'no_credit')
+  assert.equal(await ask(other, 1n), 'spent')
   other.desk.take([{ say: 'owe', accountId: account, keyId: undefined, personId: 'per_1', amountNanos: 7n }])
   await until(async () => (await heldOf(store, 'per_1')) === 8n)
 })

@@ -28,8 +28,8 @@ test('X7: replicas register, are seen, and leave; a leaver’s holds are free at
     { id: two.identity.id, name: 'two', version: '0.2.0', left_ms: null },
   ])
   const account = await store.createAccount(5n)
-  assert.deepEqual(await one.take(account, 6), { admitted: 5, all_held: 1 })
-  assert.deepEqual(await two.take(account, 1), { all_held: 1 })
+  assert.deepEqual(await one.take(account, 6), { admitted: 5, held: 1 })
+  assert.deepEqual(await two.take(account, 1), { held: 1 })
   await one.stop()
   assert.deepEqual(await two.take(account, 1), { admitted: 1 })
   assert.equal((await two.ask(account, 0n)).figures?.window.taken, 7)
@@ -113,7 +113,7 @@ test('X7: a replica unknown to the database, as after the promotion of a standby
   await store.emptyUnlogged()
   await until(async () => (await store.operator.query(livingReplicas)).length === 1)
   const other = await startReplica(store.shared, { name: 'other' })
-  assert.deepEqual(await other.take(account, 10), { admitted: 6, all_held: 4 })
+  assert.deepEqual(await other.take(account, 10), { admitted: 6, held: 4 })
 })
 
 test('X7: a replica whose number a promoted standby gave to another registers as new, and both count', {

@@ -42,8 +42,8 @@ export const calls = {
  */
 export const verdictCodes = {
   admitted: '0',
-  no_credit: '1',
-  all_held: '2',
+  spent: '1',
+  held: '2',
   account_budget_spent: '3',
   account_budget_held: '4',
   budget_spent: '5',
@@ -163,8 +163,8 @@ BEGIN
       k := ask_keys[j];
       p := ask_persons[j];
       verdict := CASE
-        WHEN credits[i] <= 0 THEN '${verdictCodes.no_credit}'
-        WHEN frees[i] <= 0 THEN '${verdictCodes.all_held}'
+        WHEN credits[i] <= 0 THEN '${verdictCodes.spent}'
+        WHEN frees[i] <= 0 THEN '${verdictCodes.held}'
         WHEN lefts[i] <= 0 THEN '${verdictCodes.account_budget_spent}'
         WHEN spares[i] <= 0 THEN '${verdictCodes.account_budget_held}'
         WHEN p > 0 AND credits[p] <= 0 THEN '${verdictCodes.person_budget_spent}'
