@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import type { WindowRefusal } from '../../../src/accounts/admission.ts'
+import { windowMs } from '../../../src/accounts/limits.ts'
 import { admit, verdictCodes } from '../../../src/store/postgres/admit.ts'
-import { giveBack } from '../../../src/store/postgres/shares.ts'
+import { sweep } from '../../../src/store/postgres/replicas.ts'
+import { giveBack, keyOf, ShareBook } from '../../../src/store/postgres/shares.ts'
 
 test('R1 X7 a place is returned only to the window in which it was taken', () => {
   for (const [taken, windowMs, takenInMs, left, why] of [
@@ -21,4 +24,21 @@ test('R1 X7 a place is returned only to the window in which it was taken', () =>
 test('STR-9 the function admit returns each verdict', () => {
   const missing = Object.values(verdictCodes).filter((code) => !new RegExp(`(THEN|ELSE) '${code}'`).test(admit.create))
   assert.deepEqual(missing, [])
+})
+
+/** The length of each rate window. */
+const lengths: Record<WindowRefusal, number> = { window: windowMs, person_window: windowMs, key_window: windowMs }
+
+test('R15 X7 STR-9 the places of each window are kept until it ends, in memory and in the database', () => {
+  for (const [name, lengthMs] of Object.entries(lengths)) {
+    const book = new ShareBook()
+    Object.assign(keyOf(book.of('acct_1'), name), { windowMs: 1_000, taken: 1 })
+    const sizeAt = (nowMs: number) => {
+      book.forgetIdle(nowMs, () => false)
+      return book.size
+    }
+    assert.deepEqual([sizeAt(999 + lengthMs), sizeAt(1_000 + lengthMs)], [1, 0], name)
+  }
+  const keptMs = /FROM triwire\.shares x\s+WHERE x\.window_ms \+ (\d+) <= t/.exec(sweep.create)?.[1]
+  assert.equal(Number(keptMs), Math.max(...Object.values(lengths)))
 })
