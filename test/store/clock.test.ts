@@ -10,7 +10,7 @@ import { digestKey } from '../../src/accounts/keys.ts'
 import type { ServerStore } from '../../src/accounts/server-store.ts'
 import type { Act } from '../../src/accounts/trail.ts'
 import { newRequestId } from '../../src/ids.ts'
-import { spoolPath } from '../../src/store/files/spool.ts'
+import { createSpool, spoolPath } from '../../src/store/files/spool.ts'
 import { ClockDesk } from '../../src/store/postgres/control.ts'
 import { openStore as openFile } from '../../src/store/sqlite/store.ts'
 import { atEnd } from '../support/at-end.ts'
@@ -309,6 +309,30 @@ for (const { name, serve, skip } of engines) {
     assert.deepEqual(clockLines(served), [['clock_wrong', 'ahead']])
   })
 }
+
+test('Y15 on SQLite: debits of a spool that waited for a confirmed clock are in the balance before a request is admitted', async () => {
+  const path = createPath()
+  const newestMs = Date.now() - 367 * dayMs
+  const operator = openFile(path, { nowMs: () => newestMs })
+  const { id } = await createBooks(operator, () => newestMs).createAccount('one', 10n ** 12n)
+  operator.close()
+  const spool = createSpool(spoolPath(path))
+  const spooled = createDebit(newRequestId(), { id })
+  await spool.append([spooled])
+  await spool.close()
+  const { ledger, balances } = await open({ after: atEnd } as never, path, {
+    pollMs: 5,
+    settleDeadlineMs: 30,
+    isStuck: true,
+  })
+  await until(() => ledger.whyBlocked() === 'clock', 'the clock is in doubt')
+  assert.equal(balances.get(id)!.balanceNanos, 10n ** 12n)
+  const beside = openFile(path)
+  atEnd(() => beside.close())
+  await createBooks(beside, Date.now).confirmClock()
+  await until(() => ledger.whyBlocked() === undefined, 'it is confirmed')
+  assert.equal(balances.get(id)!.balanceNanos, 10n ** 12n - spooled.amountNanos)
+})
 
 test('Y15 when a machine sleeps for hours both clocks move on: only a move of one alone is in doubt', async () => {
   const served = await serveFile()

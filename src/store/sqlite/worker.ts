@@ -69,8 +69,8 @@ function start(): void {
   const connection = new Connection({ store, reopen: () => openStore(path, options), files, say: report })
   let isDrained = !drainsSpool
   const { newestMs } = judge(store)
+  let feed = createFeed()
   drain(store)
-  const feed = createFeed()
   readFeed(store)
   const accounts = store.findMisfits()
   const fields = { accounts, cure: 'run triwire ledger verify' }
@@ -82,9 +82,9 @@ function start(): void {
   const mayDate = () => isDrained && clock.believes(nowMs())
   const queue = new Queue({ connection, later, mayDate, refuseNarrowDisk: () => refuseNarrowDisk(dirname(path)) })
   const poll = setInterval(() => {
-    look()
     if (clock.isDue(nowMs())) connection.read(judge)
     if (!isDrained) connection.write(drain)
+    look()
   }, pollMs)
   const answers: Partial<Answers> = {
     open: async () => ({ isReached: true }),
@@ -141,8 +141,10 @@ function start(): void {
     const recovery = drainSpool(path, opened, () => connection.makeDurable())
     isDrained = true
     say('drained', undefined)
-    if (recovery)
-      say('log', { level: recovery.aside ? 'error' : 'info', event: 'crash_recovery', fields: { ...recovery } })
+    if (!recovery) return
+    say('log', { level: recovery.aside ? 'error' : 'info', event: 'crash_recovery', fields: { ...recovery } })
+    // Balances and spending that were sent before lack these debits, so the next reading sends all accounts again.
+    feed = createFeed()
   }
 }
 
