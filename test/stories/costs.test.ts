@@ -5,7 +5,7 @@ import { loadText } from '../../src/config/load.ts'
 import { noteCost } from '../../src/inference/usage.ts'
 import { verifyOptions } from '../store/fixtures.ts'
 import { startTestGateway, testModel } from '../support/gateway.ts'
-import { answers, asks, frames, type Native, paths, startNative } from '../support/native.ts'
+import { answers, asks, frames, type Native, named, paths, startNative } from '../support/native.ts'
 import { stream, whole } from '../support/raw-upstream.ts'
 import { inFrame, withService } from '../support/served.ts'
 
@@ -38,7 +38,8 @@ async function start(config: Record<string, unknown> = {}): Promise<Native> {
     cost: { ...cost, calls: { web_search: '0.004' } },
   }
   models.push(testModel('called-messages', 'messages', called))
-  models.push(testModel('given-messages', 'messages', { ...called, prices }))
+  for (const wire of ['messages', 'responses'] as const)
+    models.push(testModel(`given-${wire}`, wire, { ...called, prices }))
   return startNative({ models, config })
 }
 
@@ -158,6 +159,42 @@ test('C11 the cost has the calls of hosted tools that the gateway gives away', a
   const native = await start()
   const { entry } = await ask(native, 'messages', 'given', { server_tool_use: { web_search_requests: 2 } })
   assert.deepEqual([entry.amountNanos, entry.details!.costNanos], [72_000n, 24_000n + 8n * 10n ** 6n])
+  assert.deepEqual(native.gateway.store.verify(verifyOptions), [])
+  await native.close()
+})
+
+test('C11 the cost has calls that only blocks and items show, if only the list of the cost has their price', async () => {
+  const native = await start()
+  const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'x' } }
+  const item = { id: 'ws_1', type: 'web_search_call', status: 'completed' }
+  const [begun, ...rest] = frames.messages
+  const shown: [ClientWire, ReturnType<typeof whole>][] = [
+    ['messages', whole({ ...answers.messages, content: [search, ...(answers.messages['content'] as object[])] })],
+    ['responses', whole({ ...answers.responses, output: [item, ...(answers.responses['output'] as object[])] })],
+    [
+      'messages',
+      stream([
+        begun!,
+        named({ type: 'content_block_start', index: 0, content_block: { ...search, input: {} } }),
+        named({ type: 'content_block_stop', index: 0 }),
+        ...rest.map((frame) => frame.replaceAll('"index":0', '"index":1')),
+      ]),
+    ],
+    [
+      'responses',
+      stream([
+        frames.responses[0]!,
+        named({ type: 'response.output_item.done', sequence_number: 1, output_index: 0, item }),
+        ...frames.responses.slice(1).map((frame) => frame.replaceAll('"output_index":0', '"output_index":1')),
+      ]),
+    ],
+  ]
+  for (const [at, [wire, answer]] of shown.entries()) {
+    native.upstream.play(answer)
+    const { id } = await native.ask(wire, { model: `given-${wire}`, stream: at > 1 })
+    const entry = native.gateway.store.findEntry(id)!
+    assert.deepEqual([entry.amountNanos, entry.details!.costNanos], [72_000n, 24_000n + 4n * 10n ** 6n], `${at}`)
+  }
   assert.deepEqual(native.gateway.store.verify(verifyOptions), [])
   await native.close()
 })

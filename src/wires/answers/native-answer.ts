@@ -234,14 +234,22 @@ export function countSeen(seen: Calls = {}, kind: string): Calls {
   return { ...seen, [kind]: (seen[kind] ?? 0) + 1 }
 }
 
+/** Whether calls of hosted tools have a price, in the prices of the model or in the cost of a route. */
+export function pricesCalls({ prices, routes }: Pick<Model, 'prices' | 'routes'>): boolean {
+  return prices.hasCalls || routes.some(({ serving }) => serving.cost?.hasCalls)
+}
+
 /**
  * Counts the calls of hosted tools among the blocks or items of an answer, for providers that do not report a count.
  * @param calledBy returns the kind of hosted tool that a block or item calls
+ * @returns undefined without such calls, or if they have no price
  */
 export function callsIn(
+  { model }: Pick<NativeHead, 'model'>,
   list: unknown,
   calledBy: (one: Record<string, unknown>) => string | undefined,
 ): Calls | undefined {
+  if (!pricesCalls(model)) return undefined
   let seen: Calls | undefined
   for (const kind of objectsOf(list).map(calledBy)) if (kind) seen = countSeen(seen, kind)
   return seen

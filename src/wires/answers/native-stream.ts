@@ -8,7 +8,7 @@ import { repeatedTexts } from '../../inference/raw-arguments.ts'
 import { mergeUsage, noteAnswer, type Usage, type UsageReport } from '../../inference/usage.ts'
 import { brokenFault, type ErrorFacts, readErrorBody } from './faults.ts'
 import { JsonPatch } from './json-patch.ts'
-import { countSeen, estimateTexts, type NativeHead, ProducedText } from './native-answer.ts'
+import { countSeen, estimateTexts, type NativeHead, ProducedText, pricesCalls } from './native-answer.ts'
 import { parseAnswer, unreadable } from './read-answer.ts'
 import type { RelayState, StreamFold, StreamRelay, WholeAnswer } from './relay.ts'
 
@@ -46,6 +46,8 @@ export abstract class NativeStream implements StreamRelay, StreamFold {
   /** The estimated tokens that the client was shown. Set when the gateway stops showing the answer to the client. */
   #shownTokens: number | undefined
   protected readonly head: NativeHead
+  /** Whether calls of hosted tools are counted. They count only if they have a price (ruling C11). */
+  protected readonly seesCalls: boolean
   protected readonly produced = new ProducedText()
   protected abstract readonly forms: AnswerForms
   readonly #cutter = new FrameCutter()
@@ -54,6 +56,7 @@ export abstract class NativeStream implements StreamRelay, StreamFold {
 
   constructor(head: NativeHead) {
     this.head = head
+    this.seesCalls = pricesCalls(head.model)
   }
 
   /** From now on, keeps the text that a streaming client would receive. Called if the client wants one JSON answer. */
@@ -237,9 +240,9 @@ export abstract class NativeStream implements StreamRelay, StreamFold {
     this.report = noteAnswer(this.report, answer)
   }
 
-  /** Records a call of a hosted tool. Such calls count only if the model has prices for calls (ruling C11). */
+  /** Records a call of a hosted tool. */
   protected see(kind: string): void {
-    if (!this.head.model.prices.hasCalls) return
+    if (!this.seesCalls) return
     this.report = { ...this.report, callsSeen: countSeen(this.report.callsSeen, kind) }
   }
 

@@ -35,7 +35,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   if (missing.includes(undefined)) return { state: 'failed', fault: unreadable() }
   const usage = asObject(answer['usage'])
   const counted = noteAnswer(decodeUsage(usage, head.model.profile.usageQuirk), answer)
-  const callsSeen = head.model.prices.hasCalls && callsIn(answer['content'], calledBy)
+  const callsSeen = callsIn(head, answer['content'], calledBy)
   const report = callsSeen ? { ...counted, callsSeen } : counted
   return {
     state: 'finished',

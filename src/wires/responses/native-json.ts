@@ -33,7 +33,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   if (missing.includes(undefined) || isUnread(answer['output'])) return { state: 'failed', fault: unreadable() }
   const usage = asObject(answer['usage'])
   const counted = noteAnswer(decodeUsage(usage, head.model.profile.usageQuirk, answer['tool_usage']), answer)
-  const callsSeen = head.model.prices.hasCalls && callsIn(answer['output'], calledBy)
+  const callsSeen = callsIn(head, answer['output'], calledBy)
   const report = callsSeen ? { ...counted, callsSeen } : counted
   return {
     state: 'finished',

@@ -302,7 +302,7 @@ export class ResponsesNativeStream extends NativeStream {
       for (const text of texts) this.produced.add(text)
       if (!this.#item.hasText) this.#item = { hasName: false, hasText: false }
       this.enter('speaking')
-      if (this.head.model.prices.hasCalls && frame.includes('_call"')) this.#seeCall(frame)
+      if (this.seesCalls && frame.includes('_call"')) this.#seeCall(frame)
     }
   }
 
@@ -361,7 +361,7 @@ export class ResponsesNativeStream extends NativeStream {
     this.noteAnswer(response)
     this.learn(decodeUsage(response['usage'], this.head.model.profile.usageQuirk, response['tool_usage']))
     // The final event usually repeats all items. Then the hosted calls in this event replace the calls counted so far.
-    const callsSeen = this.head.model.prices.hasCalls && callsIn(response['output'], calledBy)
+    const callsSeen = callsIn(this.head, response['output'], calledBy)
     if (callsSeen) this.report = { ...this.report, callsSeen }
     this.#terminal = { frame, patch, response }
     this.complete()
