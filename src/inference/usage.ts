@@ -131,7 +131,7 @@ export function mergeUsage(earlier: UsageReport, later: UsageReport): UsageRepor
   const isSilent = counters.every((counter) => !later[counter])
   const wasReal = counters.some((counter) => (earlier[counter] ?? 0) > 0)
   const isIgnored = isSilent && wasReal
-  if (isIgnored && !later.flags && !later.calls && !later.service) return earlier
+  if (isIgnored && !later.flags && !later.calls && !later.service && later.costReported === undefined) return earlier
   const merged: UsageReport = { ...earlier }
   if (later.calls) merged.calls = { ...earlier.calls, ...later.calls }
   if (later.costReported !== undefined) merged.costReported = later.costReported

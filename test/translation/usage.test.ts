@@ -193,6 +193,12 @@ test('issue 46 Y17 a later word for the service replaces an earlier one, also if
   }
 })
 
+test('I9 the charge that a provider reports is kept, also if its report has no counts or only zeros', () => {
+  const real = { inputTokens: 3, outputTokens: 1, isOutputPartial: true }
+  for (const counts of [{}, { output_tokens: 0 }, { input_tokens: 0, output_tokens: 0 }])
+    assert.deepEqual(mergeUsage(real, messages({ ...counts, cost: 0.25 })), { ...real, costReported: '0.25' })
+})
+
 test('C6 an ignored report does not make a partial count final', () => {
   const start = { inputTokens: 900, outputTokens: 1, isOutputPartial: true }
   const ignored = messages({ input_tokens: -1, output_tokens: 0 })
