@@ -53,8 +53,10 @@ export function readKeptList(digest: string, text: string): (facts: ChosenFacts)
   return ({ createdMs: at, band, tier, geo }) => {
     const isMeant = (set: PriceSet) => set.band === band && set.tier === tier && set.geo === geo
     if (counts === 'start') {
+      // As in `rowInForce`, the first row also applies before its date.
       const current = list.rows.filter(
-        ({ fromMs }, index) => fromMs <= at && (list.rows[index + 1]?.fromMs ?? at) > at - longestRequestMs,
+        ({ fromMs }, index) =>
+          (index === 0 || fromMs <= at) && (list.rows[index + 1]?.fromMs ?? at) > at - longestRequestMs,
       )
       const sets = current.flatMap(({ sets }) => sets.flatMap((ofBand) => [...ofBand.values()]))
       return new Set(sets.filter(isMeant).map(({ version }) => version))

@@ -344,6 +344,18 @@ test('C11 law 4: with counts: start, the proof of a list knows each moment at wh
   )
 })
 
+test('C11 law 4: the first row of a list also proves entries of before its date, whichever moment counts', () => {
+  const from = Date.UTC(2026, 0)
+  for (const counts of ['start', 'end']) {
+    const list = listFrom(`
+        - { from: 2026-01-01T00:00:00Z, counts: ${counts}, input: "1", output: "5", tiers: { flex: "0.5" } }
+        - { from: 2027-01-01T00:00:00Z, counts: ${counts}, input: "2", output: "9", tiers: { flex: "0.5" } }`)
+    const { version } = setAt(list, { at: from - 1, tier: 'flex' })
+    const versionsAt = readKeptList(list.kept!.digest, list.kept!.text)
+    assert.deepEqual([...versionsAt({ createdMs: from - 1, band: null, tier: 'flex', geo: null })], [version], counts)
+  }
+})
+
 test('C11 law 5: a hold is at least the bill of its request, whatever row, band, tier and geography apply', () => {
   const list = listFrom(
     tiered
