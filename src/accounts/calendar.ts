@@ -121,6 +121,16 @@ export function createCalendar({ timeZone: named, weekStarts: weekStart }: Zone)
   }
 }
 
+/** Returns the month of a moment, such as `2026-12`. */
+export function monthOf(calendar: Pick<Calendar, 'dateOf'>, ms: number): string {
+  return calendar.dateOf(ms).slice(0, 7)
+}
+
+/** Returns the span of a month, which is named as `monthOf` names it. */
+export function spanOfMonth(calendar: Pick<Calendar, 'periodOf' | 'startOf'>, month: string): Period {
+  return calendar.periodOf(calendar.startOf(`${month}-01`), 'month')
+}
+
 /**
  * Returns a function that gives a zone's offset from UTC at a moment, in ms. The offset is positive if the zone's
  * clocks are ahead. The function remembers offsets.

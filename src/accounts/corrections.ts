@@ -1,9 +1,9 @@
 import { BookError } from './book-error.ts'
 import type { BookChange, BookWrite, Facts } from './book-rules.ts'
 import { spanOf } from './budget.ts'
-import { type Calendar, formatTime } from './calendar.ts'
+import { type Calendar, formatTime, monthOf } from './calendar.ts'
 import { type AheadAccount, type AheadEntry, type AheadPage, correctionReference, type Entry } from './entries.ts'
-import { lastGrantUntil, monthOf } from './grants.ts'
+import { lastGrantUntil } from './grants.ts'
 
 /*
  * Corrections of times (amends ruling C15). Entries that a fast clock dated too late stay unchanged. Each account with

@@ -1,8 +1,7 @@
 import type { Account, Directory } from './account.ts'
 import type { Admission } from './admission.ts'
 import type { Books } from './books.ts'
-import type { Calendar } from './calendar.ts'
-import { monthOf } from './grants.ts'
+import { type Calendar, monthOf } from './calendar.ts'
 
 type GrantingParts = {
   /** Returns the books of the store, which are opened at the first call. */

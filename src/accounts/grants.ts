@@ -1,5 +1,3 @@
-import type { Calendar } from './calendar.ts'
-
 /**
  * The last grant of an account. `seq` is the number of its entry. `spentNanos` is the part of the grant that was spent
  * up to and including entry `throughSeq`. If the unspent rest does not lapse, the spend is not summed, and `throughSeq`
@@ -23,11 +21,6 @@ export function grantPrefix(kind: GrantEntryKind, accountId: string): string {
 /** Whether a reference is reserved for grants and lapses. */
 export function isOfGrant(reference: string): boolean {
   return /^(grant|lapse):/.test(reference)
-}
-
-/** Returns the month of a moment in the reporting zone, such as `2026-12`. */
-export function monthOf(calendar: Pick<Calendar, 'dateOf'>, ms: number): string {
-  return calendar.dateOf(ms).slice(0, 7)
 }
 
 /**

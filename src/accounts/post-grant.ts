@@ -1,8 +1,8 @@
 import { BookError } from './book-error.ts'
 import { type BookChange, type BookWrite, postCredit } from './book-rules.ts'
-import type { Calendar } from './calendar.ts'
+import { type Calendar, monthOf } from './calendar.ts'
 import { formatCredits } from './credit.ts'
-import { type GrantBase, type GrantEntryKind, grantPrefix, monthOf, monthOfGrant } from './grants.ts'
+import { type GrantBase, type GrantEntryKind, grantPrefix, monthOfGrant } from './grants.ts'
 
 /*
  * Monthly grants of accounts. The law: an account has at most one grant for a month, and one lapse of the previous

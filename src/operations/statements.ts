@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Books } from '../accounts/books.ts'
-import { createCalendar, quarterMs } from '../accounts/calendar.ts'
+import { createCalendar, monthOf, quarterMs, spanOfMonth } from '../accounts/calendar.ts'
 import { formatCredits } from '../accounts/credit.ts'
 import {
   closingMs,
@@ -90,8 +90,8 @@ async function readOwn(context: Context, asked: string | undefined): Promise<z.o
   const { books, who, nowMs } = context
   const zone = await books.readUsageState()
   const calendar = createCalendar(zone)
-  const month = asked ?? calendar.dateOf(nowMs).slice(0, 7)
-  const { startMs, endMs } = calendar.periodOf(calendar.startOf(`${month}-01`), 'month')
+  const month = asked ?? monthOf(calendar, nowMs)
+  const { startMs, endMs } = spanOfMonth(calendar, month)
   const bounds = [startMs]
   while (bounds.at(-1)! < endMs) bounds.push(calendar.periodOf(bounds.at(-1)!, 'day').endMs)
   const { groups } = await books.readUsage({
@@ -147,14 +147,14 @@ async function findSpan(books: Books, accountId: string, month: string) {
   const readSpan = async (one: string) => {
     const kept = await books.readHeader(accountId, one)
     const calendar = createCalendar({ ...zone, timeZone: kept?.timeZone ?? zone.timeZone })
-    const { startMs, endMs } = calendar.periodOf(calendar.startOf(`${one}-01`), 'month')
+    const { startMs, endMs } = spanOfMonth(calendar, one)
     return { kept, calendar, fromMs: kept?.fromMs ?? startMs, toMs: kept?.toMs ?? endMs }
   }
   const { kept, calendar, ...span } = await readSpan(month)
   const { timeZone } = calendar
   if (kept) return { kept, timeZone, ...span }
-  const before = await readSpan(calendar.dateOf(span.fromMs - 1).slice(0, 7))
-  const after = await readSpan(calendar.dateOf(span.toMs).slice(0, 7))
+  const before = await readSpan(monthOf(calendar, span.fromMs - 1))
+  const after = await readSpan(monthOf(calendar, span.toMs))
   return { kept, timeZone, fromMs: before.toMs, toMs: after.fromMs }
 }
 

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Books } from '../accounts/books.ts'
-import type { Calendar } from '../accounts/calendar.ts'
+import { type Calendar, spanOfMonth } from '../accounts/calendar.ts'
 import type { UsageGrouping, UsageQuestion } from '../accounts/usage/question.ts'
 import * as field from './fields.ts'
 import { readFilter, refuseBackwards } from './filter.ts'
@@ -76,7 +76,7 @@ export function readRange(
   if (month !== undefined) {
     if (from !== undefined || to !== undefined || last !== undefined)
       throw wrongField('month', '`month` is the whole range: leave `from`, `to` and `last` out')
-    const { startMs, endMs } = calendar.periodOf(calendar.startOf(`${month}-01`), 'month')
+    const { startMs, endMs } = spanOfMonth(calendar, month)
     return bounded({ fromMs: startMs, toMs: endMs })
   }
   if (from !== undefined && last !== undefined)

@@ -9,7 +9,7 @@ import {
   sumsText,
 } from '../../accounts/archive.ts'
 import { BookError } from '../../accounts/book-error.ts'
-import { type Calendar, createCalendar } from '../../accounts/calendar.ts'
+import { type Calendar, createCalendar, monthOf, spanOfMonth } from '../../accounts/calendar.ts'
 import type { VerifyOptions } from '../../accounts/entries.ts'
 import type { Act, Trail } from '../../accounts/trail.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
@@ -180,17 +180,15 @@ async function plan(
   const state = await run(readUsageState(dialect))
   if (!isRecorded(state)) throw new BookError('zone_unrecorded', store.shown)
   const calendar: Calendar = createCalendar(state)
-  const spanOf = (one: string) => calendar.periodOf(calendar.startOf(`${one}-01`), 'month')
-  const { startMs: fromMs, endMs: untilMs } = spanOf(month)
+  const { startMs: fromMs, endMs: untilMs } = spanOfMonth(calendar, month)
   if ((await run(readNowMs(dialect))) < untilMs + closedAfterMs) throw new BookError('month_open', month)
   const { before, later } = neighbours(await run(readArchives(dialect)), month)
   if (later) throw new StoreError(`${month} has no entries of its own: they are in the archive of ${later.month}`)
   // The last archive may be of another zone, in which its month ended earlier. Entries between the ends follow it.
-  const archivedMs = before ? Math.max(before.untilMs, spanOf(before.month).endMs) : 0
+  const archivedMs = before ? Math.max(before.untilMs, spanOfMonth(calendar, before.month).endMs) : 0
   const span = { fromMs, untilMs, archivedMs }
   const { fromMs: oldestMs, ...planned } = await run(planArchive(dialect, span, isAll))
-  if (isAll && planned.olderMs !== undefined)
-    throw new BookError('month_order', calendar.dateOf(planned.olderMs).slice(0, 7))
+  if (isAll && planned.olderMs !== undefined) throw new BookError('month_order', monthOf(calendar, planned.olderMs))
   if (isAll && planned.unfolded !== undefined) throw new BookError('month_unfolded', planned.unfolded)
   if (planned.ranges.length === 0)
     throw new StoreError(
