@@ -80,6 +80,7 @@ import {
   type GrantWishes,
   holdGrant,
   identifyOperator,
+  judgeCode,
   pollGrant,
   type Redemption,
   redeemCode,
@@ -572,20 +573,23 @@ function signInBooks(store: BookStore, change: PlainChange, counting: CountedCha
       return grant && !hasEnded(grant.expiresMs, await store.readNowMs()) ? grant : undefined
     },
     decideGrant: (id, decision) => counting((counted) => decideGrant(id, decision, counted)),
-    // Anybody may send invented codes. An unknown code is therefore answered without a change, so it delays no other
-    // change.
-    pollGrant: async (code, lives) =>
-      (await hasCode(code)) ? change(pollGrant(code, lives)) : { error: 'expired_token' },
+    pollGrant: async (code, lives) => (await refuseCode(code, 'device')) ?? change(pollGrant(code, lives)),
     redeemCode: async (code, shown, lives) =>
-      (await hasCode(code)) ? change(redeemCode(code, shown, lives)) : { error: 'invalid_grant' },
+      (await refuseCode(code, 'code')) ?? change(redeemCode(code, shown, lives)),
     refreshSession: (...asked) => change(refreshSession(...asked)),
     settleRefresh: (...asked) => counting((counted) => settleRefresh(...asked, counted)),
     createOwnKey: (sessionKeyId, name) => change(createOwnKey(sessionKeyId, name, calendar)),
     endSession: (name, why) => change(endSession(name, why)),
   } satisfies Partial<Books>
 
-  async function hasCode(code: string): Promise<boolean> {
-    return (await store.findOauthGrant({ digest: digestKey(code) })) !== undefined
+  /**
+   * Anybody may send invented codes, and the code of a sign-in that they began themselves, without a pause. If such a
+   * code changes nothing, it is answered without a change. So it delays no other change.
+   */
+  async function refuseCode(code: string, kind: GrantRow['kind']): Promise<Redemption | undefined> {
+    const grant = await store.findOauthGrant({ digest: digestKey(code) })
+    const error = judgeCode(grant, kind, grant ? await store.readNowMs() : 0)
+    return error && { error }
   }
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash, randomInt } from 'node:crypto'
 import test from 'node:test'
+import { createBooks } from '../../src/accounts/books.ts'
 import { beginGrant } from '../../src/accounts/sign-in/grant-rules.ts'
 import { createSignInLimits } from '../../src/sign-in/limits.ts'
 import type { Visit } from '../support/browser.ts'
@@ -363,6 +364,45 @@ test('issue 47 a program that did not begin the sign-in cannot redeem its code: 
   assert.equal(await redeem(first, verifier, program), 'invalid_grant')
   assert.equal(await redeem(second, verifier, 'http://127.0.0.1:4712/callback'), 'invalid_grant')
   assert.equal(await redeem('x'.repeat(43), verifier, program), 'invalid_grant')
+})
+
+test('Y19 codes that change nothing are answered without a change: invented, too early, used, and not approved', async () => {
+  const { ask, books, gateway, lives } = await startSignIn()
+  let changes = 0
+  const { asked } = gateway.store
+  const change: typeof asked.change = (one) => {
+    changes++
+    return asked.change(one)
+  }
+  const own = createBooks({ ...asked, change }, gateway.nowMs)
+  const poll = async (code: string) => {
+    const told = await own.pollGrant(code, lives)
+    return 'error' in told ? told.error : 'issued'
+  }
+  const { id, code } = await ask()
+  const { code: other } = await books.beginGrant({ kind: 'code', challenge, redirectUri: program })
+  assert.equal(await poll(code), 'authorization_pending')
+  assert.equal(changes, 1)
+  for (let count = 0; count < 5; count++) assert.equal(await poll(code), 'slow_down')
+  assert.equal(await poll('x'.repeat(43)), 'expired_token')
+  const early = await own.redeemCode(other, { verifier, redirectUri: program }, lives)
+  assert.deepEqual(early, { error: 'invalid_grant' })
+  assert.equal(changes, 1)
+  await books.decideGrant(id, 'denied')
+  assert.equal(await poll(code), 'access_denied')
+  assert.equal(changes, 2)
+  assert.equal(await poll(code), 'expired_token')
+  assert.equal(changes, 2)
+})
+
+test('Y19 a program may have any name, also one that every object has as a member', async () => {
+  const { ask, page, toApproval } = await startSignIn()
+  for (const agent of ['constructor', '__proto__', 'toString']) {
+    const { userCode } = await ask(agent)
+    const first = await new TestBrowser().go(page(`device?user_code=${userCode}`))
+    assert.ok(first.text.includes(`<dt>Program</dt><dd>${agent}</dd>`), first.text)
+    assert.equal((await toApproval(new TestBrowser(), userCode)).status, 200)
+  }
 })
 
 test('issue 47 wrong codes are counted for their address, and correct ones are not', async () => {

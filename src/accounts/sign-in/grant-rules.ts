@@ -195,21 +195,31 @@ type GrantError = 'authorization_pending' | 'slow_down' | 'access_denied' | 'exp
 export type Redemption = { error: GrantError } | IssuedTokens
 
 /**
- * Answers a poll. If the grant is decided or used, its result is returned even if the poll is too early. An unknown
- * code gets the same answer as an expired code, so nobody learns which codes exist.
+ * Returns the error of a code for which the store need not change. Such a code is unknown, ended or used, or it is polled
+ * too early. An unknown code gets the same answer as an expired code, so nobody learns which codes exist.
+ * @returns undefined for any other code
  */
+export function judgeCode(grant: GrantRow | undefined, kind: GrantRow['kind'], nowMs: number): GrantError | undefined {
+  const isOpen = grant?.kind === kind && grant.state !== 'used' && !hasEnded(grant.expiresMs, nowMs)
+  if (kind === 'code') return isOpen && grant.state === 'approved' ? undefined : 'invalid_grant'
+  if (!isOpen) return 'expired_token'
+  const sinceMs = nowMs - (grant.polledMs ?? Number.NEGATIVE_INFINITY)
+  // A negative time means that the clock was set back. The program need not wait until the clock has caught up.
+  const isEarly = sinceMs >= 0 && sinceMs < (pollSeconds - 1) * 1000
+  return grant.state === 'pending' && isEarly ? 'slow_down' : undefined
+}
+
+/** Answers a poll. If the grant is decided, its result is returned even if the poll is too early. */
 export function pollGrant(code: string, lives: SessionLives): BookChange<Redemption> {
   return {
     about: { oauthGrant: { digest: digestKey(code) } },
     decide(facts) {
-      const grant = openGrant(facts, 'device')
-      if (!grant) return refused('expired_token')
+      const refusal = judgeCode(facts.oauthGrant, 'device', facts.nowMs)
+      if (refusal) return refused(refusal)
+      const grant = facts.oauthGrant!
       const use = (fields: Partial<GrantRow>): BookWrite => ({ kind: 'set_grant', grantId: grant.id, fields })
       if (grant.state === 'denied') return { ...refused('access_denied'), writes: [use({ state: 'used' })] }
       if (grant.state === 'approved') return redeem(facts, grant, lives)
-      const sinceMs = facts.nowMs - (grant.polledMs ?? Number.NEGATIVE_INFINITY)
-      // A negative time means that the clock was set back. The program need not wait until the clock has caught up.
-      if (sinceMs >= 0 && sinceMs < (pollSeconds - 1) * 1000) return refused('slow_down')
       return { ...refused('authorization_pending'), writes: [use({ polledMs: facts.nowMs })] }
     },
   }
@@ -227,8 +237,9 @@ export function redeemCode(
   return {
     about: { oauthGrant: { digest: digestKey(code) } },
     decide(facts) {
-      const grant = openGrant(facts, 'code')
-      if (grant?.state !== 'approved') return refused('invalid_grant')
+      const refusal = judgeCode(facts.oauthGrant, 'code', facts.nowMs)
+      if (refusal) return refused(refusal)
+      const grant = facts.oauthGrant!
       const challenge = createHash('sha256').update(shown.verifier).digest('base64url')
       const isRight = grant.challenge === challenge && grant.redirectUri === shown.redirectUri
       if (isRight) return redeem(facts, grant, lives)
@@ -242,11 +253,6 @@ export function redeemCode(
 
 function refused(error: GrantError) {
   return { writes: [] as BookWrite[], result: { error } }
-}
-
-function openGrant({ oauthGrant, nowMs }: Facts, kind: GrantRow['kind']): GrantRow | undefined {
-  if (oauthGrant?.kind !== kind || oauthGrant.state === 'used') return undefined
-  return hasEnded(oauthGrant.expiresMs, nowMs) ? undefined : oauthGrant
 }
 
 function redeem(facts: Facts, grant: GrantRow, lives: SessionLives): ReturnType<BookChange<Redemption>['decide']> {
