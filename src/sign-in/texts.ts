@@ -2,10 +2,13 @@ import type { ApiAnswer } from '../admin/answer.ts'
 import { formPage, type Html, html } from './page.ts'
 
 /** The names of programs as pages show them, by the names that the programs send. */
-const programs: Readonly<Record<string, string>> = { claude_code: 'Claude Code', triwire: 'triwire login' }
+const programs = new Map([
+  ['claude_code', 'Claude Code'],
+  ['triwire', 'triwire login'],
+])
 
 function nameProgram(agent: string | undefined): string {
-  return agent === undefined ? 'a program that does not say its name' : (programs[agent] ?? agent)
+  return agent === undefined ? 'a program that does not say its name' : (programs.get(agent) ?? agent)
 }
 
 /** The status, title and text of pages without a form. Each text says what to do. */
