@@ -1,4 +1,5 @@
 import type { GatewayError } from '../errors.ts'
+import { ClientGone } from '../gateway/call.ts'
 import type { CallRecord } from '../gateway/record.ts'
 import { answerUnread, type FormError } from '../http/answer.ts'
 import { type BodyRoom, readBody } from '../http/body.ts'
@@ -17,9 +18,16 @@ export type AdminRequest = {
   query: string
   /** The log record; only for requests on the clients' listener, so that their log lines name the owner of the key. */
   record?: CallRecord
-  /** Reads the whole body, at most `bytesMax` bytes. @throws the errors of `readBody` in `src/http` */
-  readBody(bytesMax: number, room?: BodyRoom): Promise<Buffer>
+  /**
+   * Reads the whole body, at most `bytesMax` bytes.
+   * @param large what the body needs if it may contain a client's request
+   * @throws the errors of `readBody` in `src/http`, and of `large.begin`
+   */
+  readBody(bytesMax: number, large?: LargeBody): Promise<Buffer>
 }
+
+/** @property room counts the memory of a body @property begin waits for the turn of the body, as parsing takes long */
+export type LargeBody = { room: BodyRoom; begin(bytes: number): Promise<void> }
 
 /** Memory without a limit, for small bodies that belong to no account. */
 const ampleRoom = { take: () => true }
@@ -36,7 +44,12 @@ export function requestOf(
   return {
     ...{ exchange, id, path },
     query: queryAt < 0 ? '' : target.slice(queryAt),
-    readBody: (bodyBytesMax, room = ampleRoom) => readBody(exchange, { ...limits, bodyBytesMax }, room),
+    async readBody(bodyBytesMax, large) {
+      const bytes = await readBody(exchange, { ...limits, bodyBytesMax }, large?.room ?? ampleRoom)
+      await large?.begin(bytes.length)
+      if (exchange.body.isGone) throw new ClientGone()
+      return bytes
+    },
   }
 }
 

@@ -2,6 +2,7 @@ import type { Books } from '../accounts/books.ts'
 import type { Calendar } from '../accounts/calendar.ts'
 import type { Principal } from '../accounts/principals.ts'
 import type { Bodies, BodyShare } from '../gateway/fairness/places.ts'
+import type { Turns } from '../gateway/fairness/turns.ts'
 import type { HttpExchange } from '../http/http-exchange.ts'
 import { sha256Hex } from '../ids.ts'
 import { problemOf } from '../operations/book-words.ts'
@@ -45,6 +46,8 @@ export type ApiParts = IdentityParts & {
   play: PlayRequest
   /** The memory that the bodies of all requests share (ruling R18). */
   bodies: Pick<Bodies, 'enter'>
+  /** Decides which request begins when not all can begin at once (decision 20). */
+  turns: Turns
   /** The largest request of a client, in bytes. */
   bodyBytesMax(): number
 }
@@ -115,15 +118,18 @@ export function createApi(parts: ApiParts): AdminHandler {
   ): Promise<ApiAnswer | undefined> {
     const { exchange, id: requestId } = request
     const actor = actorOf(who)
-    const share = operation.isLarge ? parts.bodies.enter(actor) : undefined
-    // The answer may be as large as the body. It stays in memory until the client has read it.
-    if (share) exchange.whenOver(() => share.release())
-    const sent = await readFields(request, { operation, inPath }, { bytesMax: parts.bodyBytesMax, share }).catch(
+    // All keys and people of an account share its part of the memory and of the event loop (ruling R18).
+    const payer = who?.kind === 'owner' ? who.account.id : actor
+    const share = operation.isLarge ? parts.bodies.enter(payer) : undefined
+    const large = share && { room: share, begin: (bytes: number) => parts.turns.take(payer, bytes) }
+    const sent = await readFields(request, { operation, inPath }, { bytesMax: parts.bodyBytesMax, large }).catch(
       (error: unknown) => {
         share?.release()
         throw error
       },
     )
+    // The answer may be as large as the body. It stays in memory until the client has read it.
+    if (share) exchange.whenOver(() => share.release())
     const read = operation.input.safeParse(sent, { error: sayIssue })
     if (!read.success) throw invalidFields(read.error.issues)
     const cookie = readCookie(exchange, cookieName(site))

@@ -1,11 +1,10 @@
 import { type JsonMember, scanObject } from '../bytes/scan.ts'
 import { GatewayError } from '../errors.ts'
 import { ClientGone } from '../gateway/call.ts'
-import type { BodyShare } from '../gateway/fairness/places.ts'
 import { allOperations, pathFields } from '../operations/openapi.ts'
 import { type Operation, ownRoles } from '../operations/operation.ts'
 import { ProblemError, pointerTo } from '../operations/problem.ts'
-import { type AdminRequest, problemBelow } from './answer.ts'
+import { type AdminRequest, type LargeBody, problemBelow } from './answer.ts'
 
 /** The largest body of an operation, in bytes. If the body contains a client's request, more bytes are allowed. */
 const ownBytesMax = 65_536
@@ -65,19 +64,19 @@ export function matchOperation(routes: ApiRoutes, method: string, path: string):
 /**
  * Returns the fields in the path, the query and the body.
  * @param bounds.bytesMax the size limit for a client's request, in bytes
- * @param bounds.share counts the memory of a body that may contain such a request; the caller releases the share
+ * @param bounds.large what the body needs if it may contain such a request; the caller gives the memory back
  * @throws ProblemError
  */
 export async function readFields(
   request: AdminRequest,
   { operation, inPath }: Extract<Matched, { operation: unknown }>,
-  { bytesMax: requestBytesMax, share }: { bytesMax: () => number; share: BodyShare | undefined },
+  { bytesMax: requestBytesMax, large }: { bytesMax: () => number; large: LargeBody | undefined },
 ): Promise<Record<string, unknown>> {
   // This body can contain a client's request as a JSON string, in which each quote takes two characters.
   const mostBytes = operation.role === 'anyone' ? openBytesMax : ownBytesMax
   const bytesMax = operation.isLarge ? ownBytesMax + 2 * requestBytesMax() : mostBytes
   const hasBody = operation.method === 'POST' || operation.method === 'PATCH'
-  const sent = hasBody ? await readBody(request, bytesMax, share) : readQuery(request)
+  const sent = hasBody ? await readBody(request, bytesMax, large) : readQuery(request)
   for (const name of Object.keys(inPath)) {
     if (Object.hasOwn(sent, name)) throw refuse(name, 'stands in the path already')
   }
@@ -96,7 +95,7 @@ function readQuery({ query }: AdminRequest): Record<string, unknown> {
 async function readBody(
   { exchange, readBody }: AdminRequest,
   bytesMax: number,
-  share: BodyShare | undefined,
+  large: LargeBody | undefined,
 ): Promise<Record<string, unknown>> {
   const { declaredBytes = 0 } = exchange
   if (declaredBytes === 0 && exchange.header('transfer-encoding') === undefined) return {}
@@ -104,9 +103,9 @@ async function readBody(
     throw new ProblemError('unsupported_media_type', 'Send the body as application/json.')
   if (declaredBytes > bytesMax) throw tooLarge(bytesMax)
   try {
-    return parse(await readBody(bytesMax, share))
+    return parse(await readBody(bytesMax, large))
   } catch (error) {
-    if (error instanceof GatewayError && error.reason === 'bodies') throw noRoom()
+    if (error instanceof GatewayError && error.code === 'rate_limit_exceeded') throw noRoom()
     if (error instanceof GatewayError) throw error.status === 413 ? tooLarge(bytesMax) : problemBelow(error)
     // A client that has left gets no answer, so the message does not matter.
     throw error instanceof ClientGone ? new ProblemError('invalid_request', 'The body is not whole.') : error
@@ -142,9 +141,9 @@ function tooLarge(bytesMax: number): ProblemError {
   })
 }
 
-/** Makes the refusal for a full memory. Bodies of clients and operators share the memory (ruling R18). */
+/** Makes the refusal for a full memory, which bodies of clients and operators share (ruling R18), or for a long wait. */
 function noRoom(): ProblemError {
-  return new ProblemError('rate_limited', 'The server holds as many bodies of requests as it can: ask again soon.', {
+  return new ProblemError('rate_limited', 'The server has as many large requests as it can take: ask again soon.', {
     headers: { 'retry-after': '1', connection: 'close' },
   })
 }

@@ -25,6 +25,7 @@ type AdminApiParts = {
   readAccess: ApiParts['readAccess']
   bodyBytesMax: () => number
   bodies: ApiParts['bodies']
+  turns: ApiParts['turns']
   /** The demo: a store with invented requests, which has an API of its own. */
   demo: { books(): Promise<Books>; view: ApiParts['running'] }
 }
@@ -61,7 +62,7 @@ export function openApi(parts: ApiParts): AdminHandler {
 
 /** Creates the admin API and the console of a gateway. The first request that needs the store opens it. */
 export function createAdminApi(parts: AdminApiParts) {
-  const { config, operations, nowMs, clockMs, expectedMs, play, bodyBytesMax, bodies, readAccess } = parts
+  const { config, operations, nowMs, clockMs, expectedMs, play, bodyBytesMax, bodies, turns, readAccess } = parts
   let opened: Promise<OpenBooks> | undefined
   const site = {
     publicUrl: config.adminUrl === undefined ? undefined : new URL(config.adminUrl),
@@ -85,6 +86,7 @@ export function createAdminApi(parts: AdminApiParts) {
     play,
     bodyBytesMax,
     bodies,
+    turns,
   }
   const pages = createConsole({ site })
   const demoApi = openApi({ ...apiParts, running: parts.demo.view, demoBooks: parts.demo.books })

@@ -125,7 +125,7 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
     ...{ config, operations, nowMs, clockMs, play, readAccess: gateway.readAccess },
     expectedMs: () => store.clock.expectedMs(),
     bodyBytesMax: () => gateway.snapshots.current.config.limits.bodyBytesMax,
-    bodies: gateway.bodies,
+    ...{ bodies: gateway.bodies, turns: gateway.turns },
   })
   const ownPages = createOwnPages(config, adminApi.apiParts, { clockMs, isShedding: () => gateway.isShedding() })
   const signIn = createSignIn({

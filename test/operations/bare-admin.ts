@@ -32,6 +32,7 @@ export function createBareApi(parts: Partial<ApiParts>) {
     throttle: createThrottle({ limit: 999, ...minute }),
     ownerRates: createWindows({ limit: 999, ...minute }),
     bodies: new Bodies(0),
+    turns: { take: async () => {} },
     reportBug: assert.ifError,
     nowMs: () => 0,
     peerOf: (peer) => peer,

@@ -9,6 +9,7 @@ import type { TestGateway, TestOptions } from '../support/gateway.ts'
 import { testModel } from '../support/gateway.ts'
 import { openRaw } from '../support/raw.ts'
 import { runsUpTo } from '../support/runs.ts'
+import { until } from '../support/waiting.ts'
 import { startApi } from './api.ts'
 
 const question = { model: 'native-chat', messages: [{ role: 'user', content: 'hi' }] }
@@ -221,6 +222,46 @@ test('Y22 the playground of an owner is paid by their key and runs within its li
   )
   assert.match(explained['message']!, /has spent its budget of 0\.0001 credits/)
   assert.match(explained['cure']!, /Wait until it renews/)
+})
+
+test('R18 large bodies that keys and people of one account send to the playground share the part of the account', async () => {
+  const { gateway, own, keyB } = await startOwn({ bodiesBytesMax: 400_000 })
+  const { bodies, turns } = gateway.server.gateway
+  const other = gateway.store.createKey('b').key
+  await gateway.untilKnown(other)
+  const text = JSON.stringify({ wire: 'chat', body: { ...question, user: 'x'.repeat(60_000) } })
+  const head = (key: string) =>
+    [
+      'POST /console/api/playground HTTP/1.1',
+      `host: ${new URL(gateway.url).host}`,
+      `authorization: Bearer ${key}`,
+      'content-type: application/json',
+      `content-length: ${text.length}`,
+    ].join('\r\n')
+  const slow = await openRaw(gateway.url)
+  slow.write(`${head(keyB)}\r\n\r\n${text.slice(0, -1)}`)
+  await until(() => bodies.held === text.length - 1, 'its body has come but for a byte')
+  const second = await openRaw(gateway.url)
+  second.write(`${head(other)}\r\n\r\n${text.slice(0, -1)}`)
+  assert.equal((await second.read({ answers: 1 })).answers[0]?.status, 429)
+  slow.socket.destroy()
+  second.socket.destroy()
+  await until(() => bodies.held === 0, 'who left holds nothing')
+  // A body is parsed in the turn of the account, and then the request that it contains begins in another turn.
+  const taken: string[] = []
+  const { take } = turns
+  turns.take = (accountId, bytes) => {
+    taken.push(accountId)
+    return take(accountId, bytes)
+  }
+  const played = await own('/console/api/playground', {
+    method: 'POST',
+    headers: bearer(other),
+    body: { wire: 'chat', body: question },
+  })
+  assert.equal(played.status, 200, played.text)
+  const { id } = gateway.store.findAccount('b')!
+  assert.deepEqual(taken, [id, id])
 })
 
 test('Y22 the owner of a key sees requests and a statement of all keys of its person, and of the keys it was rotated from', async () => {
