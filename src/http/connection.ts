@@ -79,6 +79,11 @@ export class Connection implements ExchangeHost {
     return this.exchange?.isLingering === true && this.socket.writableLength === 0
   }
 
+  /** Whether the request under way asks no model, such as a page or a sign-in. Nobody pays for such a request. */
+  get isSpare(): boolean {
+    return this.exchange !== undefined && this.exchange.listener === undefined
+  }
+
   destroy(): void {
     this.socket.destroy()
   }

@@ -141,7 +141,7 @@ export function createEdge(parts: EdgeParts): Edge {
     const own = { ...secureOptions(pair), handshakeTimeout: limits.headersMs, ALPNProtocols: ['http/1.1'] }
     const secured = process.getBuiltinModule('node:tls').createServer({ ...socketOptions, ...own })
     secured.on('connection', (socket: Socket) => {
-      const guest = { isIdle: true, isAnswered: false, destroy: () => void socket.destroy() }
+      const guest = { isIdle: true, isAnswered: false, isSpare: false, destroy: () => void socket.destroy() }
       if (!guests.enter(guest)) {
         socket.destroy()
         return
@@ -220,16 +220,19 @@ function lastAnswer(status: number, method: string, { lines, body }: ReturnType<
 }
 
 /** An entry in the list of connections: a connection for requests, or a connection in its TLS handshake. */
-type Guest = Pick<Connection, 'isIdle' | 'isAnswered' | 'destroy'>
+type Guest = Pick<Connection, 'isIdle' | 'isAnswered' | 'isSpare' | 'destroy'>
 
 /**
- * Limits the connections of a listener (faults F-C49). If a new connection would exceed the limit, a connection without
- * an open request is closed. It is chosen in this order:
+ * Limits the connections of a listener (faults F-C49). If a new connection would exceed the limit, another connection
+ * is closed. It is chosen in this order:
  * - a connection whose request was refused before it had arrived completely. Without this rule, a client over its rate
  *   limit could take all connections by sending large bodies;
  * - the oldest connection that never sent a request, as in a flood of connections;
- * - the connection with the oldest last answer, because clients use recent connections for their next request.
+ * - the connection with the oldest last answer, because clients use recent connections for their next request;
+ * - a connection whose request asks no model. Without this rule, anybody could take all connections, by requests for
+ *   pages or tokens whose bodies or answers stall.
  *
+ * Connections with a request to a model stay.
  * An idle connection is read once more before it closes. Its request may have arrived while the event loop was busy.
  */
 class Guests {
@@ -289,17 +292,18 @@ class Guests {
 
   /** Closes a connection to make room for another. @returns false if all connections are in use */
   #makeRoom(): boolean {
-    const answered = this.#known.values().find((guest) => guest.isAnswered)
+    const known = (is: (guest: Guest) => boolean) => this.#known.values().find(is)
     const isIdle = (guest: Guest) => guest.isIdle
-    const spare = answered ?? this.#silent.values().find(isIdle) ?? this.#known.values().find(isIdle)
-    if (!spare) return false
-    this.leave(spare)
-    if (answered) answered.destroy()
-    else {
-      this.#leaving.add(spare)
+    const answered = known((guest) => guest.isAnswered)
+    const idle = answered ? undefined : (this.#silent.values().find(isIdle) ?? known(isIdle))
+    const closed = answered ?? idle ?? known((guest) => guest.isSpare)
+    if (!closed) return false
+    this.leave(closed)
+    if (closed === idle) {
+      this.#leaving.add(closed)
       // A request on a new connection may still be unread. After two turns of the event loop, it has been read.
-      setImmediate(() => setImmediate(() => this.#closeUnread(spare)))
-    }
+      setImmediate(() => setImmediate(() => this.#closeUnread(closed)))
+    } else closed.destroy()
     return true
   }
 

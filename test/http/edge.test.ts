@@ -482,6 +482,27 @@ test('F-C49, B25: connections refused before their request was complete are clos
   await small.close()
 })
 
+test('F-C49 at the limit, requests that ask no model give way to clients, though their bodies or answers stall', async () => {
+  const small = await startTestGateway({ config: { own_pages: true, limits: { connections_max: 3 } } })
+  const { host } = new URL(small.url)
+  const stalled = []
+  for (let i = 0; i < 3; i++) {
+    const client = await openRaw(small.url)
+    client.write(
+      `POST /console/api/session HTTP/1.1\r\nhost: ${host}\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 99\r\n\r\n`,
+    )
+    // The handler waits for the body.
+    await client.read({ until: /100 Continue/ })
+    stalled.push(client)
+  }
+  const paying = await openRaw(small.url)
+  paying.write(head(chat, [`content-length: ${question.length}`], '1.1', small.key) + question)
+  assert.deepEqual(told(await paying.read({ answers: 1 })), [200])
+  assert.equal((await stalled[0]!.read()).isClosed, true)
+  for (const { socket } of [paying, ...stalled]) socket.destroy()
+  await small.close()
+})
+
 test('F-C49 a connection is read once more before it is closed: a request unread while the loop was busy is answered', async () => {
   const small = await startTestGateway({ config: { limits: { connections_max: 2 } } })
   const list = 'GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n'
