@@ -101,6 +101,27 @@ test('SCA-5 a server reads a large store page by page, each account once with it
   assert.deepEqual(namesOf(feed.read(store)), ['name 7'])
 })
 
+test('Y20 a server reads no keys of sign-ins that ended more than a day ago', (t) => {
+  const path = createPath(t)
+  const [nowMs, hourMs] = [1_800_000_000_000, 3_600_000]
+  const store = openStore(path, { nowMs: () => nowMs })
+  t.after(() => store.close())
+  const db = new DatabaseSync(path)
+  t.after(() => db.close())
+  db.exec(`INSERT INTO accounts (id, name, state, revision, created_ms) VALUES ('acct_1', 'one', 'active', 1, 1)`)
+  const insert = db.prepare(
+    `INSERT INTO keys (id, account_id, digest, prefix, created_ms, session, expires_ms)
+       VALUES (?1, 'acct_1', ?1, 'pre', 1, ?2, ?3)`,
+  )
+  insert.run('lasting', null, null)
+  insert.run('expired', null, nowMs - 1_000 * hourMs)
+  insert.run('valid', 'ses_1', nowMs + hourMs)
+  insert.run('ended', 'ses_2', nowMs - 23 * hourMs)
+  insert.run('long ended', 'ses_3', nowMs - 25 * hourMs)
+  const [page] = createFeed().read(store)
+  assert.deepEqual(page?.keys.map(({ id }) => id).sort(), ['ended', 'expired', 'lasting', 'valid'])
+})
+
 test('F-C45 a read that was interrupted continues with the page that was not read', () => {
   const source = createSource()
   const feed = createFeed()

@@ -1,5 +1,5 @@
 import { readAccountRow, readKeyRow } from '../../accounts/book-rows.ts'
-import type { AccountChanges } from '../../accounts/live-accounts.ts'
+import { type AccountChanges, endedKeptMs } from '../../accounts/live-accounts.ts'
 import { registerColumns } from '../../accounts/registers.ts'
 import type { Say } from '../serving/thread.ts'
 import { createListing } from '../sql/listing.ts'
@@ -130,7 +130,7 @@ export class DirectoryDesk implements Desk {
   }
 
   async #lookUp(digests: readonly string[]): Promise<undefined> {
-    const which = 'SELECT account_id FROM triwire.keys WHERE digest = ANY ($1) AND revoked_ms IS NULL'
+    const which = `SELECT account_id FROM triwire.keys k WHERE digest = ANY ($1) AND ${isRead}`
     const rows = await this.#options.database.query(select(`SELECT * FROM triwire.accounts WHERE id IN (${which})`), [
       digests,
     ])
@@ -142,6 +142,9 @@ export class DirectoryDesk implements Desk {
   }
 }
 
+/** SQL: whether a key `k` is read with its account. */
+const isRead = `k.revoked_ms IS NULL AND (k.session IS NULL OR k.expires_ms > triwire.now_ms() - ${endedKeptMs})`
+
 const accountColumns = Object.keys(registerColumns('accounts'))
 
 /** Selects whole accounts in one statement, with a row for each valid key. An account without keys has one row. */
@@ -150,7 +153,7 @@ function select(accounts: string): string {
       coalesce(b.balance, 0) AS of_balance, k.*, NULL AS from_ms, ${personColumns}
     FROM (${accounts}) a
     LEFT JOIN triwire.balances b ON b.account_id = a.id
-    LEFT JOIN triwire.keys k ON k.account_id = a.id AND k.revoked_ms IS NULL
+    LEFT JOIN triwire.keys k ON k.account_id = a.id AND ${isRead}
     LEFT JOIN triwire.persons p ON p.id = k.person`
 }
 

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type AccountRow, type KeyRow, readAccountRow, readKeyRow } from '../../accounts/book-rows.ts'
 import { accountOf, type BookChange, stepsOf } from '../../accounts/book-rules.ts'
+import { endedKeptMs } from '../../accounts/live-accounts.ts'
 import { findFacts, make } from '../sql/books.ts'
 import type { Dialect } from '../sql/dialect.ts'
 import { keysWithSpends } from '../sql/spends.ts'
@@ -31,7 +32,7 @@ export function createAccounts(
   db: DatabaseSync,
   run: Run,
   dialect: Dialect,
-  { postCredits, forget }: Pick<Entries, 'postCredits' | 'forget'>,
+  { postCredits, forget, nowMs }: Pick<Entries, 'postCredits' | 'forget'> & { nowMs(): number },
 ) {
   const countUp = db.prepare('UPDATE accounts SET revision = (SELECT max(revision) + 1 FROM accounts) WHERE id = ?')
   const setUsed = db.prepare('UPDATE keys SET last_used_ms = max(ifnull(last_used_ms, 0), ?) WHERE id = ?')
@@ -42,8 +43,8 @@ export function createAccounts(
   )
   const accountsWithin = db.prepare(`${dialect.accounts()} WHERE a.revision > ? AND a.revision <= ?`)
   const keysWithin = db.prepare(
-    `SELECT * FROM ${keysWithSpends(dialect)} WHERE revoked_ms IS NULL AND account_id IN
-       (SELECT id FROM accounts WHERE revision > ? AND revision <= ?)`,
+    `SELECT * FROM ${keysWithSpends(dialect)} WHERE revoked_ms IS NULL AND (session IS NULL OR expires_ms > ?)
+       AND account_id IN (SELECT id FROM accounts WHERE revision > ? AND revision <= ?)`,
   )
   const foreign = db.prepare(
     'SELECT EXISTS (SELECT 1 FROM keys WHERE origin IS NOT NULL AND revoked_ms IS NULL) AS has',
@@ -86,7 +87,7 @@ export function createAccounts(
       return {
         ...{ revision: through, isLast: through === end },
         accounts: accountsWithin.all(revision, through).map(readAccountRow),
-        keys: keysWithin.all(revision, through).map(readKeyRow),
+        keys: keysWithin.all(nowMs() - endedKeptMs, revision, through).map(readKeyRow),
         hasForeignKeys: Number(foreign.get()!.has) === 1,
       }
     })

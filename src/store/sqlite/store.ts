@@ -52,7 +52,7 @@ export function openStore(
   const [dialect, run] = [createDialect(nowMs), createRun(db)]
   closingOnError(db, () => run(countMissed(dialect)), isDamage)
   const { postCredits, forget, ...entries } = createEntries(db, nowMs, createCalendar(zone), onBegun)
-  const { change, ...accounts } = createAccounts(db, run, dialect, { postCredits, forget })
+  const { change, ...accounts } = createAccounts(db, run, dialect, { postCredits, forget, nowMs })
   const atOnce = answerAtOnce(db, run, dialect, { change, forget })
   // SQLite versions without NOOP do a passive checkpoint instead. It is harmless and returns the same row.
   const lookAtLog = db.prepare('PRAGMA wal_checkpoint(NOOP)')

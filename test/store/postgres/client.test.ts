@@ -143,6 +143,31 @@ test('F-C45 a change whose notice was lost takes effect with the next beat', { s
   await until(() => account.state === 'suspended')
 })
 
+test('Y20 a server reads no keys of sign-ins that ended more than a day ago, also if a request names one', {
+  skip,
+}, async () => {
+  const { books, directory, account } = await openOne()
+  const hourMs = 3_600_000
+  const ends = { valid: hourMs, ended: -23 * hourMs, 'long ended': -25 * hourMs }
+  const digests = new Map<string, string>()
+  for (const [name, ms] of Object.entries(ends)) {
+    const { key, id } = await books.createKey('one')
+    digests.set(name, digestKey(key))
+    await books.database.query(
+      'UPDATE triwire.keys SET session = $1, expires_ms = triwire.now_ms() + $2::bigint WHERE id = $1',
+      [id, ms],
+    )
+  }
+  await books.updateAccount('one', { state: 'suspended' })
+  await until(() => account.state === 'suspended')
+  const known = async (find: (digest: string) => unknown) => {
+    const found = await Promise.all([...digests].map(async ([name, digest]) => ((await find(digest)) ? [name] : [])))
+    return found.flat()
+  }
+  assert.deepEqual(await known(directory.findKnownKey), ['valid', 'ended'])
+  assert.deepEqual(await known((digest) => directory.findKey(digest)), ['valid', 'ended'])
+})
+
 test('R16 a new key is found by the first lookup, forty of forty times', { skip }, async () => {
   const { books, directory } = await openOne()
   for (let i = 0; i < 40; i++) {
