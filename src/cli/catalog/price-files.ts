@@ -41,14 +41,15 @@ export function readListed(file: string): ListedModel[] {
 /**
  * Reads the models of a price file. A model is left out if its id or provider is not one line of visible characters.
  * @param value the parsed JSON
+ * @param isTold whether a value is a price. Published files use 0 for unknown prices
  * @returns undefined for a file that is neither LiteLLM's nor models.dev's
  */
-export function readPriceFile(value: unknown): ListedModel[] | undefined {
+export function readPriceFile(value: unknown, isTold = isPrice): ListedModel[] | undefined {
   const entries = Object.entries(asObject(value) ?? {})
   if (entries.some(([, entry]) => asObject(asObject(entry)?.['models'])))
     return entries.flatMap(readModelsDev).filter(isNamedVisibly)
   if (entries.some(([, entry]) => asObject(entry)?.['litellm_provider'] !== undefined))
-    return entries.flatMap(readLitellm).filter(isNamedVisibly)
+    return entries.flatMap((entry) => readLitellm(entry, isTold)).filter(isNamedVisibly)
   return undefined
 }
 
@@ -105,7 +106,7 @@ const modelsDevKeys: Record<keyof RateTexts, string> = {
 }
 
 /** Reads an entry `<provider>/<id>` or `<id>`, with dollars per token. Only models that generate text are read. */
-function readLitellm([key, value]: [string, unknown]): ListedModel[] {
+function readLitellm([key, value]: [string, unknown], isTold: typeof isPrice): ListedModel[] {
   const entry = asObject(value) ?? {}
   const provider = entry['litellm_provider']
   if (typeof provider !== 'string' || !/^(chat|responses|completion)$/.test(String(entry['mode']))) return []
@@ -118,11 +119,12 @@ function readLitellm([key, value]: [string, unknown]): ListedModel[] {
         entry,
         mapKeys((name) => `${litellmKeys[name]}_above_${size}k_tokens`),
         perMillion,
+        isTold,
       ),
     }))
     .filter(({ rates }) => Object.keys(rates).length > 0)
   const calls = readLitellmCalls(entry)
-  const base = priced(readRates(entry, litellmKeys, perMillion), stepped, calls)
+  const base = priced(readRates(entry, litellmKeys, perMillion, isTold), stepped, calls)
   const nameOf = (kind: keyof RateTexts, suffix: string, above?: number) =>
     `${litellmKeys[kind]}${above === undefined ? '' : `_above_${above / 1_000}k_tokens`}${suffix}`
   const read = (suffix: string, above?: number) =>
@@ -241,16 +243,17 @@ function mapKeys(name: (kind: keyof RateTexts) => string): Record<keyof RateText
   return Object.fromEntries(kinds.map((kind) => [kind, name(kind)])) as Record<keyof RateTexts, string>
 }
 
-/** Reads the rates of a model. A price of 0 is ignored, because these files use 0 for unknown prices. */
+/** Reads the rates of a model. */
 function readRates(
   from: Record<string, unknown>,
   keys: Record<keyof RateTexts, string>,
   shift: number,
+  isTold = isPrice,
 ): Partial<RateTexts> {
   const rates: Partial<RateTexts> = {}
   for (const kind of kinds) {
     const value = from[keys[kind]]
-    if (isPrice(value)) rates[kind] = toDecimal(value, shift)
+    if (isTold(value)) rates[kind] = toDecimal(value, shift)
   }
   return rates
 }

@@ -1,5 +1,5 @@
 import { builtInPresets, type PriceTexts, rowNow } from '../../catalog/presets.ts'
-import { readPriceFile, toDecimal } from '../catalog/price-files.ts'
+import { readPriceFile } from '../catalog/price-files.ts'
 import { type DeploymentWay, presetOfProvider } from './litellm-places.ts'
 import { countOf, type Deployment, type LitellmMaking, type SourceFields } from './litellm-settings.ts'
 
@@ -73,11 +73,8 @@ function writtenPrices(
       .map(([key, value]) => [key, typeof value === 'string' && value.trim() !== '' ? Number(value) : value]),
   )
   if (Object.keys(tokens).length === 0) return undefined
-  const [listed] = readPriceFile({ model: { litellm_provider: 'own', mode: 'chat', ...tokens } }) ?? []
-  const { input_cost_per_token: input, output_cost_per_token: output } = tokens
-  const isPair = [input, output].every((one) => typeof one === 'number' && Number.isFinite(one) && one >= 0)
-  const pair = isPair ? { input: toDecimal(input as number, 6), output: toDecimal(output as number, 6) } : undefined
-  const prices = listed?.prices ?? pair
+  const [listed] = readPriceFile({ model: { litellm_provider: 'own', mode: 'chat', ...tokens } }, isPriceOrZero) ?? []
+  const prices = listed?.prices
   for (const key of Object.keys(tokens)) {
     const isTaken = prices !== undefined && !listed?.leftOut.includes(key)
     for (const [section, own] of [
@@ -92,6 +89,11 @@ function writtenPrices(
         )
   }
   return prices
+}
+
+/** Whether an operator wrote this price. Other than in a published price file, 0 says that the tokens are free. */
+function isPriceOrZero(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0
 }
 
 function withCalls(prices: ImportPrices, calls: Readonly<Record<string, string>>): ImportPrices {

@@ -137,6 +137,26 @@ export const rows: LitellmRow[] = [
     },
   },
   {
+    name: 'prices of 0, which an operator wrote for free tokens',
+    file: list(
+      entry(
+        'm',
+        'model: openai/x, api_base: "https://a.example/v1", api_key: k, input_cost_per_token: 1.0e-6, output_cost_per_token: 2.0e-6, cache_read_input_token_cost: 0',
+        'model_info: { input_cost_per_token_above_200k_tokens: 3.0e-6 }',
+      ),
+      entry(
+        'n',
+        'model: openai/y, api_base: "https://a.example/v1", api_key: k, input_cost_per_token: 0, output_cost_per_token: 2.0e-6, cache_creation_input_token_cost: 1.0e-6',
+      ),
+    ),
+    models: ['m', 'n'],
+    check: (config) => {
+      const steps = [{ above: 200_000, input: '3', output: '2', cache_read: '0' }]
+      assert.deepEqual(modelOf(config, 'm')['prices'], { input: '1', output: '2', cache_read: '0', steps })
+      assert.deepEqual(modelOf(config, 'n')['prices'], { input: '0', output: '2', cache_write: '1' })
+    },
+  },
+  {
     name: 'Azure in its classic form, by Entra and by key',
     file: list(
       entry(
