@@ -107,7 +107,7 @@ function ofPreset(name: string): WaysOfProvider {
 function isPrivate(url: string): boolean {
   const host = /^https?:\/\/(\[[^\]]*\]|[^/:]+)/.exec(url)?.[1] ?? ''
   return (
-    /^(127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|\[::1\]|\[f[cd])/.test(host) ||
+    /^((127|10)\.\d+|192\.168|172\.(1[6-9]|2\d|3[01]))\.\d+\.\d+$|^\[(::1\]|f[cd])/.test(host) ||
     (/^[^.$]+$/.test(host) && host !== '') ||
     /\.(local|internal|lan|svc)(\.|$)/.test(host)
   )

@@ -298,6 +298,16 @@ export const rows: LitellmRow[] = [
     },
   },
   {
+    name: 'a public host whose name begins like a private address, so that its model needs prices',
+    file: list(
+      entry('m', 'model: openai/qwen, api_base: "https://10.example.com/v1", api_key: k'),
+      entry('n', 'model: openai/qwen, api_base: "http://172.31.0.5:8000/v1", api_key: k'),
+    ),
+    models: ['n'],
+    left: ['model_list[0].model_name', 'model_list[0].litellm_params.model', 'model_list[0].litellm_params.api_base'],
+    check: (config) => assert.deepEqual(modelOf(config, 'n')['prices'], { input: '0', output: '0' }),
+  },
+  {
     name: 'a bare host, whose path LiteLLM does not complete with /v1',
     file: list(entry('m', `model: openai/x, api_base: "https://h.example", api_key: k, ${priced}`)),
     models: ['m'],
