@@ -55,7 +55,9 @@ export const profileKeys = z.strictObject({
   replay_thought: z
     .strictObject({
       when: oneOf(['never', 'tool_turns', 'all']).describe('The earlier turns whose reasoning is sent again.'),
-      required: flag.describe('Whether the upstream refuses a tool turn without its reasoning.'),
+      required: flag.describe(
+        'Whether the upstream refuses a tool turn without its reasoning; with `all`, any turn if there are tools.',
+      ),
     })
     .describe('chat: how reasoning of earlier turns is sent again.'),
   think_tags: z

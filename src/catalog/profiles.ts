@@ -350,8 +350,8 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       },
       hiddenReasoning: 'never',
       reasoningField: 'reasoning_content',
-      // A tool turn without its reasoning text gets a 400 in thinking mode.
-      replayThought: { when: 'tool_turns', required: true },
+      // In thinking mode, a request with tools gets a 400 if any assistant turn lacks its reasoning text.
+      replayThought: { when: 'all', required: true },
       maxStops: 16,
       images: false,
       shape: 'json',

@@ -47,7 +47,7 @@ test('a setting overrides the profile that it extends; reasoning is merged key b
   assert.deepStrictEqual(profile.reasoning, { ...reasoning, style: 'effort' })
   assert.strictEqual(profile.images, true)
   assert.strictEqual(profile.usageQuirk, 'cache_hit_fields')
-  assert.deepStrictEqual(profile.chat.replayThought, { when: 'tool_turns', required: true })
+  assert.deepStrictEqual(profile.chat.replayThought, { when: 'all', required: true })
 })
 
 test('Y13 a profile adds to the fields and containers of the one that it extends', () => {

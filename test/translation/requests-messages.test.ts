@@ -336,6 +336,33 @@ const toChat: Case[] = [
   },
   ...(
     [
+      ['all', true, 'none'],
+      ['all', false, undefined],
+      ['tool_turns', true, undefined],
+    ] as const
+  ).map(
+    ([when, hasTools, effort]): Case => ({
+      id: 'Q29',
+      title: `required replay of ${when}, ${hasTools ? 'with' : 'without'} tools, after a text turn without a thought`,
+      body: { ...turns(user, { role: 'assistant', content: [text('a')] }, user), ...(hasTools && { tools: [tool] }) },
+      setting: { profile: { replayThought: { when, required: true } } },
+      expect: (up) => equal(up.reasoning_effort, effort),
+    }),
+  ),
+  {
+    id: 'Q29',
+    title: 'if reasoning cannot be disabled, a space replaces the missing thought of a text turn too',
+    body: { ...turns(user, { role: 'assistant', content: [text('a')] }, user), tools: [tool] },
+    setting: {
+      profile: {
+        replayThought: { when: 'all', required: true },
+        reasoning: { style: 'effort', levels: ['low'], canDisable: false },
+      },
+    },
+    expect: (up) => deepEqual(up.messages[1], { role: 'assistant', content: 'a', reasoning_content: ' ' }),
+  },
+  ...(
+    [
       [1024, 'low'],
       [8000, 'medium'],
       [16_000, 'high'],

@@ -47,21 +47,21 @@ const turns = [
 ]
 
 /** By profile, the field in which a thought of the present tool loop returns; undefined: it does not. */
-const replays: [profile: string, field: string | undefined][] = [
+const replays: [profile: string, field: string | undefined, ofAllTurns?: true][] = [
   ['openrouter', 'reasoning'],
   ['moonshot', 'reasoning_content'],
-  ['deepseek', 'reasoning_content'],
+  ['deepseek', 'reasoning_content', true],
   ['default-chat', undefined],
 ]
 
-for (const [name, field] of replays)
-  test(`BUG-13 T23 ${name} gets the thoughts of tool turns ${field ? `in ${field}` : 'never'}`, () => {
+for (const [name, field, ofAllTurns] of replays)
+  test(`BUG-13 T23 ${name} gets the thoughts of ${ofAllTurns ? 'all' : 'tool'} turns ${field ? `in ${field}` : 'never'}`, () => {
     const ask: object = { ...smallest.messages, messages: turns }
     const { body } = translate('messages', 'chat', ask, { profile: name })
     const [, answer, , calls] = body.messages as Record<string, unknown>[]
     for (const turn of [answer!, calls!])
       for (const key of ['reasoning', 'reasoning_content'])
-        equal(turn[key], turn === calls && key === field ? 'deep' : undefined, key)
+        equal(turn[key], (turn === calls || ofAllTurns) && key === field ? 'deep' : undefined, key)
   })
 
 /** A pattern in the tool `Artifact` of Claude Code 2.1.265 and later. */

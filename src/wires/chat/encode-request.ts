@@ -50,15 +50,15 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
 
 /**
  * Decides whether to request reasoning. Some models refuse a forced call while they reason (R-CHOICE). Others refuse a
- * turn with calls whose reasoning text is missing, because the client never saw it (R-HIST). In these cases reasoning
- * is turned off if the model allows it.
+ * turn whose reasoning text is missing, because the client never saw it (R-HIST). In these cases reasoning is turned
+ * off if the model allows it.
  */
 function reasoningForTurns(wish: Reasoning, { turns, choice, losses }: Prepared, profile: Profile): Reasoning {
   const { canDisable, style, forcedCalls = true, default: usual = 'none' } = profile.reasoning
   if (!canDisable || style === 'none') return wish
   const isForced = choice.mode === 'required' || choice.mode === 'named'
   const isRefused = !forcedCalls && isForced && (wish.state === 'on' || usual !== 'none')
-  if (!isRefused && !(profile.chat.replayThought.required && turns.some(lacksThought))) return wish
+  if (!isRefused && !turns.some((turn) => lacksThought(turn, profile, choice.tools.length > 0))) return wish
   const why = isRefused ? 'a tool must be called' : 'a turn of the history lacks its reasoning'
   if (wish.state === 'on') losses.add('reasoning', 'dropped', why)
   return { state: 'off' }

@@ -28,7 +28,7 @@ export function encodeMessages(prepared: Prepared, profile: Profile): ChatMessag
   }
   const turns = isFirstOnly ? foldOperators(said, () => false) : said
   const messages = encodePreamble(prepared.preamble, profile, isFirstOnly)
-  const encode = createTurnEncoder(profile, messages)
+  const encode = createTurnEncoder(profile, messages, prepared.choice.tools.length > 0)
   for (const turn of turns) encode(turn)
   markPrefill(messages, turns, profile)
   return messages
@@ -58,11 +58,11 @@ function encodeOperator(turn: OperatorTurn, profile: Profile): ChatMessage {
 }
 
 /** Makes the function that encodes one turn. @param messages receives the messages of each turn */
-function createTurnEncoder(profile: Profile, messages: ChatMessage[]): (turn: Turn) => void {
+function createTurnEncoder(profile: Profile, messages: ChatMessage[], hasTools: boolean): (turn: Turn) => void {
   return (turn) => {
     if (turn.by === 'operator') messages.push(encodeOperator(turn, profile))
     else if (turn.by === 'user') encodeUser(turn.parts)
-    else messages.push(encodeModel(turn, profile))
+    else messages.push(encodeModel(turn, profile, hasTools))
   }
 
   /**
@@ -151,7 +151,7 @@ function replays(turn: ModelTurn, profile: Profile): boolean {
   return when === 'all' || ((when === 'tool_turns' || required) && hasCalls(turn))
 }
 
-function encodeModel(turn: ModelTurn, profile: Profile): ChatMessage {
+function encodeModel(turn: ModelTurn, profile: Profile, hasTools: boolean): ChatMessage {
   let texts: Text[] | undefined
   let thoughts: Text[] | undefined
   let calls: unknown[] | undefined
@@ -163,7 +163,10 @@ function encodeModel(turn: ModelTurn, profile: Profile): ChatMessage {
   const text = texts ? sent(joinTexts(texts, '')) : ''
   const content = text || (calls && profile.chat.nullContent === 'null' ? null : '')
   if (!replays(turn, profile)) return { role: 'assistant', content, tool_calls: calls }
-  return { role: 'assistant', content, ...encodeThoughts(turn, thoughts ?? [], profile), tool_calls: calls }
+  // If the upstream requires a turn's reasoning, and that reasoning is lost, a blank is sent.
+  const isMissing = !profile.reasoning.canDisable && lacksThought(turn, profile, hasTools)
+  const thought = isMissing ? ' ' : joinTexts(thoughts ?? [], '\n\n')
+  return { role: 'assistant', content, ...encodeThought(thought, profile), tool_calls: calls }
 }
 
 /**
@@ -176,10 +179,7 @@ function withOne<T>(list: T[] | undefined, one: T): T[] {
   return list
 }
 
-function encodeThoughts(turn: ModelTurn, thoughts: Text[], profile: Profile): ChatMessage {
-  // If the upstream requires a turn's reasoning, and that reasoning is lost, a blank is sent.
-  const isMissing = profile.chat.replayThought.required && !profile.reasoning.canDisable && lacksThought(turn)
-  const text = isMissing ? ' ' : joinTexts(thoughts, '\n\n')
+function encodeThought(text: Text, profile: Profile): ChatMessage {
   if (text === '') return {}
   const { reasoningField } = profile.chat
   if (reasoningField === 'details') return { reasoning_details: [{ type: 'reasoning.text', text: sent(text) }] }
@@ -193,8 +193,19 @@ function encodeCall(call: ToolCallPart, { chat: { callSignature } }: Profile): u
   return { ...encoded, extra_content: { google: { thought_signature: callSignature } } }
 }
 
-export function lacksThought(turn: Turn): boolean {
-  return turn.by === 'model' && hasCalls(turn) && !turn.parts.some((part) => part.type === 'reasoning' && part.text)
+/**
+ * Whether the upstream refuses a turn because the turn lacks its reasoning. That can be a tool turn. With `all`, it can
+ * be any turn, if the request has tools.
+ */
+export function lacksThought(turn: Turn, { chat: { replayThought } }: Profile, hasTools: boolean): boolean {
+  if (!replayThought.required || turn.by !== 'model') return false
+  const ofAnyTurn = hasTools && replayThought.when === 'all'
+  let isWanted = false
+  for (const part of turn.parts) {
+    if (part.type !== 'reasoning') isWanted ||= ofAnyTurn || part.type === 'tool_call'
+    else if (part.text) return false
+  }
+  return isWanted
 }
 
 function hasCalls(turn: ModelTurn): boolean {
