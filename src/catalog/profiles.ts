@@ -353,7 +353,6 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       // In thinking mode, a request with tools gets a 400 if any assistant turn lacks its reasoning text.
       replayThought: { when: 'all', required: true },
       maxStops: 16,
-      images: false,
       shape: 'json',
       // The usage has `prompt_cache_hit_tokens` and `prompt_cache_miss_tokens`.
       usageQuirk: 'cache_hit_fields',

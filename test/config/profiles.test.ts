@@ -41,11 +41,11 @@ test('P5 the profile of a strict upstream says so', () => {
 })
 
 test('a setting overrides the profile that it extends; reasoning is merged key by key', () => {
-  const profile = resolveProfile('chat', { extends: 'deepseek', reasoning: { style: 'effort' }, images: true })
+  const profile = resolveProfile('chat', { extends: 'deepseek', reasoning: { style: 'effort' }, images: false })
   const { reasoning } = resolveProfile('chat', 'deepseek')
   assert.notStrictEqual(reasoning.style, 'effort')
   assert.deepStrictEqual(profile.reasoning, { ...reasoning, style: 'effort' })
-  assert.strictEqual(profile.images, true)
+  assert.strictEqual(profile.images, false)
   assert.strictEqual(profile.usageQuirk, 'cache_hit_fields')
   assert.deepStrictEqual(profile.chat.replayThought, { when: 'all', required: true })
 })
