@@ -220,6 +220,14 @@ const fixedAnthropic: ProfileSetting = {
   operatorInPlace: 'message_rule',
 }
 
+const thinkingAnthropic: ProfileSetting = {
+  ...fixedAnthropic,
+  // `thinking: {"type": "disabled"}` gets the error "is not supported for this model".
+  reasoning: { ...anthropic.reasoning, default: 'high', canDisable: false },
+  // Forced calls get the error 'type "tool" and "any" are not supported for this model'.
+  toolChoice: new Set(['auto', 'none']),
+}
+
 const googleEnvelope: ProfileValues['envelope'] = { version: 'vertex-2023-10-16', omits: ['model'], betas: 'header' }
 const bedrockEnvelope: ProfileValues['envelope'] = {
   version: 'bedrock-2023-05-31',
@@ -305,6 +313,11 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
   anthropic: { messages: anthropic },
   // Models after Opus 4.6 accept only the default sampling settings.
   'anthropic-fixed-sampling': { messages: fixedAnthropic },
+  // Opus 5.5, Sonnet 5.5, Fable 5.1 and Mythos 5.1 always think (platform.claude.com, 2026-09).
+  'anthropic-always-thinking': { messages: thinkingAnthropic },
+  'anthropic-google-always-thinking': { messages: { ...thinkingAnthropic, envelope: googleEnvelope } },
+  'anthropic-mantle-always-thinking': { messages: { ...thinkingAnthropic, shape: 'none' } },
+  'anthropic-bedrock-always-thinking': { messages: { ...thinkingAnthropic, envelope: bedrockEnvelope } },
   // Models before adaptive thinking take reasoning as a number of tokens.
   'anthropic-budget': {
     messages: { ...anthropic, reasoning: { ...anthropic.reasoning, style: 'budget' }, prefill: 'native' },

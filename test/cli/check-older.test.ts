@@ -68,13 +68,15 @@ test('issue 50 check --for 0.2 recognises newer values: profiles, keys in camelC
   const profiles = [
     'anthropic-google-fixed-sampling',
     'anthropic-fixed-sampling',
+    'anthropic-always-thinking',
     { extends: 'openai', cacheLife: '1h' },
   ]
   const timeouts = { total: '2d', idle: '24h', progress: '25h', body: 86_400_001, ping: 5_000, connect: `\${CONNECT}` }
   const value = { catalog: { models: profiles.map((profile) => ({ profile })) }, timeouts }
   assert.deepEqual(findNewerKeys('0.2', value), [
     'catalog.models[0].profile: anthropic-google-fixed-sampling',
-    'catalog.models[2].profile.cache_life',
+    'catalog.models[2].profile: anthropic-always-thinking',
+    'catalog.models[3].profile.cache_life',
     'timeouts.total: 2d',
     'timeouts.progress: 25h',
     'timeouts.body: 86400001',

@@ -160,6 +160,23 @@ test('Y6 FID-5 a model that cannot be forced while it reasons is forced without 
   equal(body.reasoning.effort, 'high')
 })
 
+test('Y6 FID-5 R-THINK the models of Claude that always think are asked in words for a call, and keep thinking', () => {
+  for (const cloud of ['', '-google', '-bedrock', '-mantle'])
+    for (const [effort, sent] of [
+      ['none', 'low'],
+      ['high', 'high'],
+    ]) {
+      const profile = `anthropic${cloud}-always-thinking`
+      const asked = { ...forcing.chat(['f', 'g'], 'any'), reasoning_effort: effort, temperature: 0.5 }
+      const { body: up } = translate('chat', 'messages', { ...smallest.chat, ...asked }, { profile })
+      deepEqual([choiceOf(up), up.thinking.type, up.output_config.effort], ['auto', 'adaptive', sent], profile)
+      ok(textOf(up).includes('Answer by calling one of the tools.') && !('temperature' in up), profile)
+    }
+  const plain = { ...smallest.chat, ...forcing.chat(['f'], 'any'), reasoning_effort: 'none' }
+  const { body: up } = translate('chat', 'messages', plain, { profile: 'anthropic-fixed-sampling' })
+  deepEqual([choiceOf(up), up.thinking.type], ['required', 'disabled'])
+})
+
 test('STR-11 a request without reasoning is sent with the switch of each style of chat models', () => {
   const off = {
     none: {},

@@ -53,7 +53,7 @@ function profileOf(name: string, model: string): string {
 function profileOfClaude(cloud: 'anthropic-bedrock' | 'anthropic-google', model: string): string {
   const name = model.replace(/^.*[./](?=claude)/s, '').replace(/@.*$/s, '')
   const known = profileOf('anthropic', name.replace(/-v\d+(?::\d+)?$/, '').replace(/-\d{8}$/, ''))
-  return known === presets['anthropic']!.fixedSamplingProfile ? `${cloud}-fixed-sampling` : cloud
+  return `${cloud}${/-(fixed-sampling|always-thinking)$/.exec(known)?.[0] ?? ''}`
 }
 
 const withoutEnd = (url: string) =>

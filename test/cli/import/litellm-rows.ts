@@ -220,7 +220,7 @@ export const rows: LitellmRow[] = [
     left: ['model_list[2].model_name', 'model_list[2].litellm_params.model'],
     check: (config) => {
       assert.equal(upstreamOf(config, 'bedrock')['base_url'], 'https://bedrock-runtime.eu-west-1.amazonaws.com')
-      assert.equal(modelOf(config, 'c')['profile'], 'anthropic-bedrock-fixed-sampling')
+      assert.equal(modelOf(config, 'c')['profile'], 'anthropic-bedrock-always-thinking')
     },
   },
   {
@@ -269,7 +269,7 @@ export const rows: LitellmRow[] = [
     models: ['g', 'c', 'e'],
     check: (config) => {
       assert.equal(modelOf(config, 'g')['upstream_model'], 'google/gemini-3.8-flash')
-      assert.equal(modelOf(config, 'c')['profile'], 'anthropic-google-fixed-sampling')
+      assert.equal(modelOf(config, 'c')['profile'], 'anthropic-google-always-thinking')
       assert.equal(upstreamOf(config, 'vertex_ai')['base_url'], 'https://aiplatform.googleapis.com')
       assert.match(
         JSON.stringify(upstreamOf(config, 'vertex_ai-2')),
