@@ -226,6 +226,26 @@ test('issue 46 catalog import takes wires and profiles of providers from the dat
     assert.ok(changes.join('\n').includes(line), line)
 })
 
+test('issue 46 catalog import gives a model of the data file the profile that the file gives it', async () => {
+  const cwd = testFolder('cli')
+  write(
+    cwd,
+    'triwire.yaml',
+    'upstreams:\n  a: { base_url: "https://api.anthropic.com", accounts: [{ name: a, key: k }] }\n',
+  )
+  const model = { cost: { input: 1, output: 5 }, limit: { context: 200_000, output: 64_000 }, temperature: false }
+  const models = { 'claude-fable-5-1': model, 'claude-haiku-4-5': { ...model, temperature: true }, 'claude-6': model }
+  write(cwd, 'prices.json', { anthropic: { models } })
+  const args = ['catalog', 'import', 'prices.json', ...Object.keys(models), '--upstream', 'a', '--dry-run', '--json']
+  const { json, stderr } = await runWarm(args, { cwd })
+  const { left, changes } = json as unknown as { left: unknown[]; changes: string[] }
+  assert.deepEqual(left, [], stderr)
+  assert.deepEqual(
+    [...changes.join('\n').matchAll(/profile: (\S+)/g)].map(([, profile]) => profile),
+    ['anthropic-always-thinking', 'anthropic-budget', 'anthropic-fixed-sampling'],
+  )
+})
+
 test('issue 48 4a the preset of each cloud is written with its address, header and account, and check accepts it', async () => {
   const cwd = testFolder('cli')
   const clouds = Object.entries(builtInPresets.presets).filter(([, { ofCloud }]) => ofCloud)

@@ -197,18 +197,16 @@ function find(
   return { why: `several providers of the file have it at different prices (${providers}): name it as provider/id` }
 }
 
-function waysOf(
-  { provider, reasons, samples }: ListedModel,
-  presets: ImportSource['presets'],
-  { wire, profile }: ImportOptions,
-) {
-  const preset = Object.values(presets).find(({ listedAs }) => listedAs.includes(provider))
-  const own = preset && wire === undefined ? profileOf(preset, reasons, samples) : undefined
+function waysOf(model: ListedModel, presets: ImportSource['presets'], { wire, profile }: ImportOptions) {
+  const preset = Object.values(presets).find(({ listedAs }) => listedAs.includes(model.provider))
+  const own = preset && wire === undefined ? profileOf(preset, model) : undefined
   const chosen = profile ?? own
   return { wire: wire ?? preset?.wire, profile: chosen }
 }
 
-function profileOf(preset: Preset, reasons: boolean, samples: boolean): string {
+function profileOf(preset: Preset, { id, reasons, samples }: ListedModel): string {
+  const known = preset.models.find((model) => model.id === id)
+  if (known) return known.profile ?? preset.profile
   if (!samples && preset.fixedSamplingProfile) return preset.fixedSamplingProfile
   return (reasons && preset.reasoningProfile) || preset.profile
 }
