@@ -3,8 +3,9 @@ import type { StopReason } from '../../inference/answer.ts'
 /**
  * The meanings of a model's `finish_reason`, in upper or lower case. An unlisted word means an ordinary end
  * (translation 3.1). So this table must list all words for an incomplete answer, including words of other wires that
- * servers pass on. Gemini's chat endpoint adds its own word: `content_filter: PROHIBITED_CONTENT`. vLLM ends a text
- * that repeats itself with `repetition`.
+ * servers pass on. Bedrock's words come from gateways in front of it. Gemini's chat endpoint adds its own word:
+ * `content_filter: PROHIBITED_CONTENT`. A text that repeats itself ends with `repetition` (vLLM) or
+ * `repetition_truncation` (Xiaomi MiMo, Tencent).
  */
 const decoded: Record<string, StopReason | 'failed'> = {
   stop: 'end',
@@ -18,8 +19,11 @@ const decoded: Record<string, StopReason | 'failed'> = {
   max_tokens: 'max_tokens',
   max_output_tokens: 'max_tokens',
   repetition: 'max_tokens',
+  repetition_truncation: 'max_tokens',
   model_context_window_exceeded: 'window',
   content_filter: 'refused',
+  content_filtered: 'refused',
+  guardrail_intervened: 'refused',
   refusal: 'refused',
   sensitive: 'refused',
   safety: 'refused',
@@ -30,12 +34,16 @@ const decoded: Record<string, StopReason | 'failed'> = {
   blocklist: 'refused',
   prohibited_content: 'refused',
   spii: 'refused',
+  model_armor: 'refused',
   error: 'failed',
   abort: 'failed',
+  aborted: 'failed',
   insufficient_system_resource: 'failed',
   network_error: 'failed',
   function_call_filter: 'failed',
   malformed_function_call: 'failed',
+  malformed_tool_use: 'failed',
+  malformed_model_output: 'failed',
   unexpected_tool_call: 'failed',
   too_many_tool_calls: 'failed',
   malformed_response: 'failed',

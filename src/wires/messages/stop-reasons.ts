@@ -14,6 +14,8 @@ const decoded: Record<string, StopReason> = {
   stop_sequence: 'stop_sequence',
   refusal: 'refused',
   content_filter: 'refused',
+  content_filtered: 'refused',
+  guardrail_intervened: 'refused',
   pause_turn: 'paused',
 }
 
