@@ -171,7 +171,13 @@ export function withoutRootBranches(raw: RawJson): RawJson | undefined {
   return { source: JSON.stringify(merged) }
 }
 
-const beginsWithProperties = /^\{\s*"type"\s*:\s*"object"\s*,\s*"properties"\s*:/
+const beginsWithProperties = /^\{\s*"type"\s*:\s*"object"\s*,\s*"properties"\s*:\s*\{/
+/** Matches a member that is null. Encoders write `"required": null` at or near the end, so only that is searched. */
+const nullMember = /:\s*null\b/
+const endLength = 64
+
+/** The keywords that may have the value null. A member of another name that is null says nothing. */
+const nullableKeys = new Set(['default', 'const', 'example', 'examples'])
 
 /** Matches escapes and groups of ECMAScript that are errors in Python's `re`, if no backslash is escaped. */
 const foreignToPython = /\\(?:[ceg-mo-qyzCE-RT-VXY]|u(?![\da-fA-F]{4})|x(?![\da-fA-F]{2}))|\(\?<(?![=!])/
@@ -190,15 +196,17 @@ function isForeign(pattern: unknown): boolean {
  * - The root has `properties`, and all lists have `items`. Added members allow anything. The errors are "object schema
  *   missing properties" and "array schema missing items".
  * - Patterns that Python's `re` cannot compile are removed. The error is "… is not a 'regex'" (BerriAI/litellm#40485).
+ * - If such a schema has keywords that are null, they are removed. The error is "None is not of type 'array'".
  * @param onLoosened called if a pattern was removed, since the schema then allows more
  */
 export function spellOut(raw: RawJson, onLoosened: () => void): RawJson {
   const { source } = raw
   // The JSON of a pattern that Python refuses has one of these texts. Some writers escape the `<` of `(?<`.
   const mayBeForeign = source.includes('\\\\') || source.includes('(?') || source.includes('[^]')
-  if (!mayBeForeign && beginsWithProperties.test(source) && !source.includes('"array"')) return raw
+  const mayHaveNull = nullMember.test(source.slice(-endLength))
+  if (!mayBeForeign && !mayHaveNull && beginsWithProperties.test(source) && !source.includes('"array"')) return raw
   const root = asObject(parseExactly(source)) ?? {}
-  let isChanged = false
+  let isChanged = removeNulls(root)
   if (root['properties'] === undefined && root['$ref'] === undefined) {
     root['properties'] = {}
     isChanged = true
@@ -207,6 +215,7 @@ export function spellOut(raw: RawJson, onLoosened: () => void): RawJson {
   while (waiting.length > 0) {
     const schema = asObject(waiting.pop())
     if (schema === undefined) continue
+    if (removeNulls(schema)) isChanged = true
     if ([schema['type']].flat().includes('array') && schema['items'] === undefined) {
       schema['items'] = {}
       isChanged = true
@@ -222,6 +231,17 @@ export function spellOut(raw: RawJson, onLoosened: () => void): RawJson {
     waiting.push(schema['additionalProperties'], schema['propertyNames'], schema['not'])
   }
   return isChanged ? { source: JSON.stringify(root) } : raw
+}
+
+/** Removes the keywords that are null from one schema. @returns whether there were any */
+function removeNulls(schema: Schema): boolean {
+  let isRemoved = false
+  for (const key in schema) {
+    if (schema[key] !== null || nullableKeys.has(key)) continue
+    delete schema[key]
+    isRemoved = true
+  }
+  return isRemoved
 }
 
 /** Removes the patterns that Python cannot compile from one schema. @returns whether there were any */

@@ -875,6 +875,29 @@ test('R-SCHEMA T16 a provider that requires explicit schemas gets omitted parts 
   deepEqual(sent('chat', choice, 'default-chat'), [{ type: 'object', ...choice }, []])
 })
 
+test('R-SCHEMA members of null are left out of the schemas for OpenAI, which refuses them; values may be null', () => {
+  const sent = (schema: object, profile = 'openai') => {
+    const { body } = translate('messages', 'chat', messagesAsk({ tools: [{ name: 'f', input_schema: schema }] }), {
+      profile,
+    })
+    return body.tools[0].function.parameters
+  }
+  const empty = { type: 'object', properties: {} }
+  deepEqual(sent({ type: 'object', properties: null, required: null }), empty)
+  deepEqual(sent({ type: 'object', properties: {}, required: null, additionalProperties: false }), {
+    ...empty,
+    additionalProperties: false,
+  })
+  const nullable = { type: ['string', 'null'], default: null, examples: null, enum: ['a', null] }
+  const inner = { type: 'object', properties: { b: nullable }, required: null }
+  deepEqual(sent({ type: 'object', properties: { a: { ...inner, description: null } }, required: null }), {
+    type: 'object',
+    properties: { a: { type: 'object', properties: { b: nullable } } },
+  })
+  const plain = { type: 'object', properties: null, required: null }
+  deepEqual(sent(plain, 'default-chat'), plain)
+})
+
 test('R-SYS R-PRE T23 the profiles of Anthropic accept what its models of their time accept', () => {
   const ask = chatAsk({
     messages: [user, { role: 'system', content: 'Be brief.' }, { role: 'assistant', content: 'Sure' }],
