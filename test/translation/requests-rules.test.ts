@@ -1491,6 +1491,17 @@ test('R-PRE R-JSON a model asked for a schema continues no turn, since the wire 
   )
 })
 
+test('T9 mode and context of reasoning are listed as lost, unless they ask for nothing', () => {
+  const lost = (reasoning: object) =>
+    translate('responses', 'chat', responsesAsk({ reasoning })).encoded.losses.map(({ field, what }) => [field, what])
+  deepEqual(lost({ mode: 'pro', context: 'all_turns' }), [
+    ['reasoning.mode', 'dropped'],
+    ['reasoning.context', 'dropped'],
+  ])
+  deepEqual(lost({ mode: 'standard', context: 'auto' }), [])
+  deepEqual(lost({ mode: null, context: null }), [])
+})
+
 test('T9 examples of a tool and the description of a schema are listed as lost if no wire has a field for them', () => {
   const tools = [{ name: 'f', input_schema: { type: 'object' }, input_examples: [{ a: 1 }] }]
   deepEqual(translate('messages', 'chat', messagesAsk({ tools })).encoded.losses, [

@@ -2,7 +2,7 @@ import type { KeptKeys } from '../../bytes/scan.ts'
 import type { InferenceRequest, OperatorTurn, ReasoningWish } from '../../inference/request.ts'
 import type { ClientBody } from '../requests/client-body.ts'
 import { readFormat, readToolChoice } from '../requests/decode-tools.ts'
-import { applyFieldTable, createLosses } from '../requests/losses.ts'
+import { applyFieldTable, createLosses, type Losses } from '../requests/losses.ts'
 import {
   Body,
   isAbsent,
@@ -53,7 +53,7 @@ export function decodeRequest(asked: ClientBody, context: DecodeContext): Infere
     outputTokensMax: (fields['max_output_tokens'] as number | null) ?? undefined,
     stops: [],
     scalars: readScalars(fields, responsesFields),
-    reasoning: readReasoning(fields),
+    reasoning: readReasoning(fields, losses),
     identity: {
       user: optional(readString, fields['user'], 'user'),
       safetyId: optional(readString, fields['safety_identifier'], 'safety_identifier'),
@@ -71,8 +71,14 @@ function readInstructions(body: Body): OperatorTurn[] {
 
 const summaryWords: readonly unknown[] = ['auto', 'concise', 'detailed']
 
-function readReasoning(fields: Json): ReasoningWish {
+/** The members of `reasoning` that no other wire has, with the value that asks for nothing. */
+const ownReasoning = { mode: 'standard', context: 'auto' }
+
+function readReasoning(fields: Json, losses: Losses): ReasoningWish {
   const reasoning = optional(readObject, fields['reasoning'], 'reasoning') ?? {}
+  for (const [name, usual] of Object.entries(ownReasoning))
+    if (!isAbsent(reasoning[name]) && reasoning[name] !== usual)
+      losses.add(`reasoning.${name}`, 'dropped', 'no other wire has it')
   const summary = reasoning['summary'] ?? reasoning['generate_summary']
   if (!isAbsent(summary) && !summaryWords.includes(summary)) {
     throw wrongType('reasoning.summary', 'one of auto, concise, detailed')
