@@ -419,6 +419,13 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       hiddenReasoning: 'never',
       reasoningField: 'reasoning_content',
       replayThought: { when: 'tool_turns', required: true },
+      drops: new Set([
+        // The error is "invalid temperature: only 1 is allowed for this model" (QuantumNous/new-api#5372).
+        ...['temperature', 'top_p', 'presence_penalty', 'frequency_penalty'],
+        // With it, a client can choose a cache of one hour. Writes into that cache cost twice the input price, but the
+        // usage counts them together with other writes.
+        'prompt_cache_options',
+      ]),
       toolChoice: new Set(['auto', 'none']),
       // Kimi models were trained on call ids such as `functions.<name>:<n>`, and often fail with other ids.
       toolIdStyle: 'fn_index',

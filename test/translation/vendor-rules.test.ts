@@ -7,6 +7,8 @@ import { smallest, translate } from './support/exchange.ts'
 
 /* What vendors are known to refuse or to need, by the profiles that carry their names. */
 
+const context = { scopedKey: 'k', isOurSeal: () => false }
+
 /** Fields of the chat wire, and of servers beside it, that Gemini's endpoint refuses as unknown names. */
 const unknownToGemini = {
   ...{ frequency_penalty: 0.5, logit_bias: { 1: 2 }, user: 'u', store: false, service_tier: 'auto', seed: 1 },
@@ -25,7 +27,6 @@ for (const profile of ['gemini', 'gemini-3']) {
   test(`BUG-15 ${profile} never gets such a field on the same wire, and the field is listed`, () => {
     const known = { presence_penalty: 0.5, temperature: 1, top_p: 0.5, reasoning_effort: 'low', stop: ['x'] }
     const asked = { ...smallest.chat, ...unknownToGemini, ...known, extra_body: { google: { thinking_config: {} } } }
-    const context = { scopedKey: 'k', isOurSeal: () => false }
     const bytes = new ClientBody(Buffer.from(JSON.stringify(asked)))
     const { body, losses } = wires.chat.native.adaptRequest(bytes, modelOf('chat', {}, { extends: profile }), context)
     const sent = JSON.parse(body.toString())
@@ -36,6 +37,22 @@ for (const profile of ['gemini', 'gemini-3']) {
     for (const field of [...Object.keys(known), 'extra_body']) ok(field in sent, field)
   })
 }
+
+test('Kimi gets no sampling settings, which are fixed, and no choice of a cache whose cost its usage does not show', () => {
+  const fixed = { temperature: 0.7, top_p: 0.9, presence_penalty: 0, frequency_penalty: 0.1 }
+  const asked = { ...fixed, prompt_cache_options: { mode: 'implicit', ttl: '1h' }, seed: 1 }
+  const bytes = new ClientBody(Buffer.from(JSON.stringify({ ...smallest.chat, ...asked })))
+  const { body, losses } = wires.chat.native.adaptRequest(bytes, modelOf('chat', {}, { extends: 'moonshot' }), context)
+  const sent = Object.keys(JSON.parse(body.toString()))
+  deepEqual(
+    Object.keys(asked).filter((field) => sent.includes(field)),
+    ['seed'],
+  )
+  deepEqual(losses.map(({ field }) => field).toSorted(), Object.keys(asked).slice(0, -1).toSorted())
+  const ask = { ...smallest.messages, temperature: 0.7, top_p: 0.9 }
+  const up = translate('messages', 'chat', ask, { profile: 'moonshot' }).body
+  ok(!('temperature' in up || 'top_p' in up))
+})
 
 const thought = { type: 'thinking', thinking: 'deep', signature: 'sig' }
 const turns = [
