@@ -458,6 +458,17 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       refusals: refusals.qwen,
     },
   },
+  // Models of GLM at the provider itself (docs.z.ai, 2026-10).
+  zai: {
+    chat: {
+      // Z.ai ignores `max_completion_tokens` (earendil-works/pi#7143).
+      maxField: 'max_tokens',
+      hiddenReasoning: 'never',
+      reasoningField: 'reasoning_content',
+      toolChoice: new Set(['auto']),
+      shape: 'json',
+    },
+  },
   gemini: { chat: gemini },
   // Gemini refuses a conversation with a tool call that has no signature. For a call that another model made, Gemini
   // accepts this signature (https://ai.google.dev/gemini-api/docs/thought-signatures).

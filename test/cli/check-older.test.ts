@@ -69,6 +69,7 @@ test('issue 50 check --for 0.2 recognises newer values: profiles, keys in camelC
     'anthropic-google-fixed-sampling',
     'anthropic-fixed-sampling',
     'anthropic-always-thinking',
+    'zai',
     { extends: 'openai', cacheLife: '1h' },
   ]
   const timeouts = { total: '2d', idle: '24h', progress: '25h', body: 86_400_001, ping: 5_000, connect: `\${CONNECT}` }
@@ -76,7 +77,8 @@ test('issue 50 check --for 0.2 recognises newer values: profiles, keys in camelC
   assert.deepEqual(findNewerKeys('0.2', value), [
     'catalog.models[0].profile: anthropic-google-fixed-sampling',
     'catalog.models[2].profile: anthropic-always-thinking',
-    'catalog.models[3].profile.cache_life',
+    'catalog.models[3].profile: zai',
+    'catalog.models[4].profile.cache_life',
     'timeouts.total: 2d',
     'timeouts.progress: 25h',
     'timeouts.body: 86400001',

@@ -118,3 +118,15 @@ for (const to of ['chat', 'responses'] as const)
     const named = object({ pattern: { ...text, default: artifact } })
     deepEqual(sent(named), [named, []])
   })
+
+test('Z.ai gets the cap in the one field that it reads, and only choices and formats that it takes', () => {
+  const bytes = new ClientBody(Buffer.from(JSON.stringify({ ...smallest.chat, max_completion_tokens: 5 })))
+  const { body } = wires.chat.native.adaptRequest(bytes, modelOf('chat', {}, { extends: 'zai' }), context)
+  const sent = JSON.parse(body.toString())
+  deepEqual([sent.max_tokens, 'max_completion_tokens' in sent], [5, false])
+  const forced = { tools: [{ name: 'f', input_schema: { type: 'object' } }], tool_choice: { type: 'any' } }
+  const format = { type: 'json_schema', schema: { type: 'object', properties: {}, additionalProperties: false } }
+  const ask = { ...smallest.messages, ...forced, output_config: { format }, max_tokens: 7 }
+  const up = translate('messages', 'chat', ask, { profile: 'zai' }).body
+  deepEqual([up.max_tokens, up.tool_choice, up.response_format], [7, 'auto', { type: 'json_object' }])
+})
