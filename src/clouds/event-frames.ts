@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib'
+import { Pieces } from '../bytes/pieces.ts'
 
 /** One message of `application/vnd.amazon.eventstream`. Headers that are not texts are left out. */
 export type EventFrame = { headers: ReadonlyMap<string, string>; payload: Buffer }
@@ -23,7 +24,7 @@ const textType = 7
  * CRC-32 of everything before it. Numbers are big-endian.
  */
 export class EventFrames {
-  readonly #kept: Buffer[] = []
+  #kept = new Pieces()
   #bytes = 0
   /** The number of bytes that are needed before anything more can be read. */
   #needed = preludeBytes
@@ -39,10 +40,10 @@ export class EventFrames {
    * @throws Error if a length or a checksum is wrong. The wrong frame is not returned, and no later frame can be read.
    */
   *push(piece: Buffer): Generator<EventFrame> {
-    this.#kept.push(piece)
+    this.#kept.add(piece)
     this.#bytes += piece.length
     while (this.#bytes >= this.#needed) {
-      const bytes = this.#kept.length === 1 ? this.#kept[0]! : Buffer.concat(this.#kept)
+      const bytes = this.#kept.join()
       const length = checkPrelude(bytes)
       if (bytes.length < length) {
         this.#keep(bytes, length)
@@ -54,7 +55,8 @@ export class EventFrames {
   }
 
   #keep(bytes: Buffer, needed: number): void {
-    this.#kept.splice(0, this.#kept.length, bytes)
+    this.#kept = new Pieces()
+    this.#kept.add(bytes)
     this.#bytes = bytes.length
     this.#needed = needed
   }

@@ -1,3 +1,4 @@
+import { Pieces } from '../bytes/pieces.ts'
 import { tierHeader } from '../catalog/base-service.ts'
 import type { Config } from '../config/config.ts'
 import type { Fault } from '../inference/answer.ts'
@@ -117,7 +118,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   #state: AttemptState = 'waiting'
   #relay: StreamRelay | undefined
   #fold: StreamFold | undefined
-  #chunks: Buffer[] = []
+  #chunks = new Pieces()
   #bytes = 0
   /** Whether the text of a refusal is still compressed, so that it cannot be read. */
   #isPacked = false
@@ -303,12 +304,12 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
    * @returns the bytes to read; undefined if more are needed to decide
    */
   #readForm(chunk: Buffer): Buffer | undefined {
-    this.#chunks.push(chunk)
-    const start = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks)
+    this.#chunks.add(chunk)
+    const start = this.#chunks.join()
     const form = formOf(start)
     if (form === undefined) return undefined
     this.#isFormKnown = true
-    this.#chunks = []
+    this.#chunks = new Pieces()
     if (form === 'body') [this.#relay, this.#fold] = [undefined, undefined]
     else if (form === 'events' && !this.#isStream) this.#openStream()
     const state = this.#relay ? 'streaming' : 'reading'
@@ -336,10 +337,10 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     this.#bytes += chunk.length
     if (this.#fold) this.#pushFold(this.#fold, chunk)
     else if (this.#state === 'refusing') {
-      this.#chunks.push(chunk)
+      this.#chunks.add(chunk)
       if (this.#bytes > refusalBytesMax) this.#refuse()
     } else if (this.#bytes > wholeBytesMax) this.#fail(broken, 'upstream_oversize')
-    else this.#chunks.push(chunk)
+    else this.#chunks.add(chunk)
   }
 
   /** Counts bytes of the stream. Pauses the stream if it has brought more than its share of bytes (B10). */
@@ -505,8 +506,8 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   }
 
   #takeChunks(): Buffer {
-    const body = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks)
-    this.#chunks = []
+    const body = this.#chunks.join()
+    this.#chunks = new Pieces()
     return body
   }
 
@@ -531,7 +532,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     this.#exchange = undefined
     this.#relay = undefined
     this.#fold = undefined
-    this.#chunks = []
+    this.#chunks = new Pieces()
     if (state === 'over') this.#flight = undefined
   }
 

@@ -1,12 +1,10 @@
 import { free } from '../bytes/memory.ts'
+import { Pieces } from '../bytes/pieces.ts'
 import { failureTexts, GatewayError } from '../errors.ts'
 import { ClientGone } from '../gateway/call.ts'
 import { type BodyShare, tooLarge } from '../gateway/fairness/places.ts'
 import { type BodyReader, notHttp, refusal } from './framing.ts'
 import type { HttpExchange } from './http-exchange.ts'
-
-/** Pieces of a body are joined once there are this many, because a piece of one byte takes a hundred times its size. */
-const piecesMax = 1_024
 
 export type BodyLimits = { bodyBytesMax: number; bodyMs: number; bodyGapMs: number }
 
@@ -60,8 +58,7 @@ class WholeBody implements BodyReader {
   readonly #limits: BodyLimits
   readonly #room: BodyRoom
   readonly #whole = Promise.withResolvers<Buffer>()
-  readonly #joined: Buffer[] = []
-  #pieces: Buffer[] = []
+  readonly #pieces = new Pieces(free)
   readonly #deadline: NodeJS.Timeout
   readonly #gap: NodeJS.Timeout
   #bytes = 0
@@ -87,17 +84,13 @@ class WholeBody implements BodyReader {
       this.#fail(error as GatewayError)
       return
     }
-    if (this.#pieces.push(piece) === piecesMax) {
-      this.#joined.push(join(this.#pieces))
-      this.#pieces = []
-    }
+    this.#pieces.add(piece)
     this.#gap.refresh()
   }
 
   whole(): void {
     this.#stop()
-    const all = [...this.#joined, ...this.#pieces]
-    this.#whole.resolve(all.length === 1 ? all[0]! : join(all))
+    this.#whole.resolve(this.#pieces.join())
   }
 
   broken(): void {
@@ -119,11 +112,4 @@ class WholeBody implements BodyReader {
     clearTimeout(this.#deadline)
     clearTimeout(this.#gap)
   }
-}
-
-/** Joins pieces, and frees the memory of each. */
-function join(chunks: readonly Buffer[]): Buffer {
-  const whole = Buffer.concat(chunks)
-  for (const chunk of chunks) free(chunk)
-  return whole
 }

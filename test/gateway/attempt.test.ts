@@ -117,6 +117,23 @@ test('F-U33 a whole answer of 32 MiB is read; one byte more cancels it', async (
   }
 })
 
+test('F-U33 a whole answer that comes octet by octet takes no more memory than its bytes, and is read', async () => {
+  const rig = startRig()
+  const { listener } = rig.sent[0]!
+  listener.onHead(200, 'application/json', json)
+  const count = 60_000
+  const answer = bytes(JSON.stringify(answers.chat).padEnd(count, ' '))
+  collect()
+  const before = process.memoryUsage().heapUsed
+  for (const octet of answer) listener.onData(Buffer.from([octet]))
+  collect()
+  const kept = process.memoryUsage().heapUsed - before
+  assert.ok(kept < 10 * count, `${kept} bytes are kept`)
+  listener.onEnd()
+  await rig.turn()
+  assert.equal(rig.client.reply?.status, 200)
+})
+
 test('F-U7 F-U8 reliability §3 each silence has its limit, to the millisecond, and received bytes restart it', async () => {
   const cases: { name: string; limitMs: number; options?: RigOptions; begin?: (rig: Rig) => void; cause: string }[] = [
     { name: 'no head of a stream', limitMs: 300_000, options: { stream: true }, cause: 'upstream_ttfb_timeout' },
