@@ -55,13 +55,13 @@ test('a store that others can read is refused, with the command that fixes it', 
 test('F-S7 an older schema is migrated in one transaction, or not at all', (t) => {
   const db = new DatabaseSync(createPath(t), { readBigInts: true })
   t.after(() => db.close())
-  const steps = ['CREATE TABLE a (x)', 'CREATE TABLE b (x)', 'CREATE TABLE c (x)']
+  const steps = ['CREATE TABLE accounts (x)', 'CREATE TABLE b (x)', 'CREATE TABLE c (x)']
   migrate(db, 'store', steps.slice(0, 1))
   assert.throws(() => migrate(db, 'store', [...steps.slice(0, 2), 'nonsense']))
-  assert.deepEqual(readTables(db), [1n, 'a'])
+  assert.deepEqual(readTables(db), [1n, 'accounts'])
   migrate(db, 'store', steps)
   migrate(db, 'store', steps)
-  assert.deepEqual(readTables(db), [3n, 'a', 'b', 'c'])
+  assert.deepEqual(readTables(db), [3n, 'accounts', 'b', 'c'])
 })
 
 test('F-S7 a newer schema is refused', (t) => {
@@ -82,14 +82,16 @@ test('F-S6 a file that is not a store, or not ours, is refused with a clear mess
     () => openStore(path),
     (error) => error instanceof StoreError && /is not a triwire store/.test(error.message),
   )
-  const other = createPath(t)
-  const db = new DatabaseSync(other)
-  db.exec('CREATE TABLE theirs (x)')
-  db.close()
-  chmodSync(other, 0o600)
-  const bytes = readFileSync(other)
-  assert.throws(() => openStore(other), /is not a triwire store: name another file/)
-  assert.deepEqual(readFileSync(other), bytes)
+  for (const version of [0, 1, migrations.length, 78]) {
+    const other = createPath(t)
+    const db = new DatabaseSync(other)
+    db.exec(`CREATE TABLE theirs (x); PRAGMA user_version = ${version}`)
+    db.close()
+    chmodSync(other, 0o600)
+    const bytes = readFileSync(other)
+    assert.throws(() => openStore(other), /is not a triwire store: name another file/)
+    assert.deepEqual(readFileSync(other), bytes)
+  }
 })
 
 function readTables(db: DatabaseSync): unknown[] {

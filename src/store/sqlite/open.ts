@@ -135,13 +135,16 @@ function addFigures(db: DatabaseSync): void {
 export function readOurVersions(db: DatabaseSync, path: string, newest: number): FileVersions {
   const versions = readVersions(db)
   const { version, oldest } = versions
+  const tables = db.prepare('SELECT name FROM sqlite_master').all()
+  // Databases of other programs can have a version too, but a store of any version has accounts.
+  const isStore = version > 0 && tables.some(({ name }) => name === 'accounts')
+  if (tables.length > 0 && !isStore)
+    throw new StoreError(`${path} is not a triwire store: name another file with --store`)
   if (oldest > newest) {
     throw new StoreError(
       `${path} has schema version ${version} and this triwire knows ${newest}: run the newer triwire that wrote it`,
     )
   }
-  const isEmpty = db.prepare('SELECT count(*) AS n FROM sqlite_master').get()!.n === 0n
-  if (version === 0 && !isEmpty) throw new StoreError(`${path} is not a triwire store: name another file with --store`)
   return versions
 }
 
