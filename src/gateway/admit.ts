@@ -101,6 +101,7 @@ export async function inOrder(entered: Entered, key: ApiKey, error: unknown): Pr
 /**
  * Holds the estimated cost of the request, which means that this credit is set aside and recorded (ruling C2). For a
  * fallback chain, the cost at its dearest model is held (ruling Y23).
+ * @param at as in `holdOf`
  * @returns a function that releases the hold. @throws GatewayError 402, 429, 500
  */
 export async function takeHold(
@@ -109,8 +110,9 @@ export async function takeHold(
   entered: Entered,
   { model, asking, chain }: { model: Model; asking: UpstreamRequests; chain?: ChainWalk | undefined },
   record: CallRecord,
+  at: number,
 ): Promise<Admitted['release']> {
-  const own = holdOf(config, model, asking.exchange, record)
+  const own = holdOf(config, model, asking.exchange, at)
   const holdNanos = chain && chain.dearestNanos > own ? chain.dearestNanos : own
   const answer = await entered.admit(holdNanos).catch(explainSilence)
   if (!answer.ok) throw explain(answer, key)
@@ -118,13 +120,11 @@ export async function takeHold(
   return answer.release
 }
 
-/** The estimated cost of a request's input and answer at a model, in nano-credits (ruling C2). */
-export function holdOf(
-  { billing }: Pick<Config, 'billing'>,
-  model: Model,
-  exchange: Exchange,
-  record: CallRecord,
-): bigint {
+/**
+ * The estimated cost of a request's input and answer at a model, in nano-credits (ruling C2).
+ * @param at the start of the request by the store's clock, in Unix milliseconds (ruling Y15)
+ */
+export function holdOf({ billing }: Pick<Config, 'billing'>, model: Model, exchange: Exchange, at: number): bigint {
   const { holdOutputTokens } = billing
   const cap = exchange.outputTokensCap
   const usage = {
@@ -136,7 +136,7 @@ export function holdOf(
     reasoningTokens: 0,
     estimated: true,
   }
-  const prices = holdPrices(model.prices, record.startedMs, servedBy(model, exchange), exchange.cacheWrites)
+  const prices = holdPrices(model.prices, at, servedBy(model, exchange), exchange.cacheWrites)
   // The number of tool calls is not known in advance. One is assumed if the model may call tools at all (ruling C11).
   const callNanos = prices.calls && mayCallTools(exchange) ? dearestCallNanos(prices) : 0n
   return priceNanos(prices, usage) + callNanos

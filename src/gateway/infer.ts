@@ -64,9 +64,10 @@ async function walk(
     const { pool } = snapshot
     const { bounds, personBounds } = key
     const who = { accountId: account.id, customer: account, pool, bounds, personBounds, plan: account.plan }
-    const asked = readRequest({ gateway, config, call, record, ...who }, bytes)
+    const at = record.startedMs - gateway.aheadMs()
+    const asked = readRequest({ gateway, config, call, record, at, ...who }, bytes)
     const { model, affinity, likeness, asking, chain } = asked
-    const release = await takeHold(config, key, entered, asked, record)
+    const release = await takeHold(config, key, entered, asked, record, at)
     if (chain) chain.release = release
     // The body for the model exists now. The client's body is kept only if another target may need it, or if the two
     // bodies share memory.
@@ -156,6 +157,8 @@ export type ReadRequestParts = {
   config: Pick<Config, 'catalog' | 'labels' | 'billing'>
   call: Pick<Call, 'wire' | 'requestId' | 'header'>
   record: CallRecord
+  /** The start of the request by the store's clock, in Unix milliseconds (ruling Y15). */
+  at: number
   accountId: string
   /** The limits of the client's key; undefined if it has none. */
   bounds?: (Pick<KeyBounds, 'models' | 'person' | 'labels' | 'mayChoose'> & Partial<LiveBounds>) | undefined
@@ -226,7 +229,7 @@ export function readRequest(reading: ReadRequestParts, bytes: Buffer): ReadReque
       scopedKey === undefined && gateway.openDigest && chain.entries.some(({ affinity }) => affinity === 'alike')
     const likeness = isAlike ? likenessOf(estimateBytesTokens(body.bytes, body.mayHoldDataUrl)) : undefined
     const conversation = scopedKey ?? likeness?.opener
-    const estimate = (model: Model, { exchange }: UpstreamRequests) => holdOf(config, model, exchange, record)
+    const estimate = (model: Model, { exchange }: UpstreamRequests) => holdOf(config, model, exchange, reading.at)
     const lefts = [bounds, reading.personBounds].flatMap((one) =>
       one?.budget && admission ? admission.lookBudget(one as LiveBounds & { budget: Budget }) : [],
     )

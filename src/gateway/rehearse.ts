@@ -83,7 +83,10 @@ export async function rehearse(rehearsal: Rehearsal, bytes: Buffer, received = b
   let model: Model | undefined
   try {
     if (received > config.limits.bodyBytesMax) throw tooLarge(config.limits.bodyBytesMax)
-    const read = readRequest({ gateway: rehearsal, config, call: { ...call, header }, record, accountId }, bytes)
+    const read = readRequest(
+      { gateway: rehearsal, config, call: { ...call, header }, record, at: record.startedMs, accountId },
+      bytes,
+    )
     model = read.model
     await deliver(rehearsal, stage, record, read)
   } catch (error) {

@@ -30,7 +30,7 @@ async function heldFor(
   } as unknown as Entered
   const config = { billing: { holdOutputTokens } } as Config
   const asking = { exchange: exchange as Exchange, exchangeFor: undefined }
-  await takeHold(config, key, entered, { model, asking }, { startedMs: 0 } as CallRecord)
+  await takeHold(config, key, entered, { model, asking }, {} as CallRecord, 0)
   return heldNanos
 }
 

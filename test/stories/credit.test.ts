@@ -221,6 +221,27 @@ test('C2 F-C47 200 concurrent requests on a small balance: the overdraft is at m
   await native.close()
 })
 
+test('Y15 C11 a replica whose clock differs holds by the prices that the time of the store chooses', async () => {
+  const prices = [
+    { input: '2', output: '2' },
+    { from: '2026-01-01T00:00:00Z', input: '1', output: '1' },
+  ]
+  const native = await startNative({ models: [testModel('native-chat', 'chat', { prices })] })
+  const { gateway } = native.gateway.server
+  const held: bigint[] = []
+  native.upstream.play(async (socket, request) => {
+    for (const { record } of gateway.deliveries) held.push(record.holdNanos!)
+    await whole(answers.chat)(socket, request)
+  })
+  const sinceMs = native.gateway.nowMs() - Date.UTC(2026, 0)
+  for (const aheadMs of [0, sinceMs + 1]) {
+    gateway.aheadMs = () => aheadMs
+    assert.equal((await native.ask('chat')).status, 200)
+  }
+  assert.equal(held[1], 2n * held[0]!)
+  await native.close()
+})
+
 test('C2 an account without running requests and with a positive balance is admitted; F-C46 below zero the next request is not', async () => {
   const native = await startNative({ credit: '0.000000001' })
   native.upstream.play(stream(frames.chat))
