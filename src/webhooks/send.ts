@@ -9,7 +9,8 @@ import { fetchHttp } from '../upstream/http-fetch.ts'
  */
 
 /** The result of sending a message. The log and the metrics use the same words. */
-export type SendResult = 'ok' | 'redirected' | 'refused' | 'gone' | 'failed' | 'timeout' | 'unreachable'
+export const sendResults = ['ok', 'redirected', 'refused', 'gone', 'failed', 'timeout', 'unreachable'] as const
+export type SendResult = (typeof sendResults)[number]
 
 type WebhookSending = { to: Pick<Webhook, 'url' | 'secret' | 'proxy' | 'ca'>; id: string; body: string; nowMs: number }
 

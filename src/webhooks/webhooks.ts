@@ -8,7 +8,7 @@ import type { WebhookState } from '../operations/shapes.ts'
 import { families } from '../telemetry/families.ts'
 import { Counter, type Family } from '../telemetry/instruments.ts'
 import { bodyOf, messageOf, type WebhookMessage, watchIncidents } from './messages.ts'
-import { createSender, Lane, type SendResult } from './send.ts'
+import { createSender, Lane, type SendResult, sendResults } from './send.ts'
 import { isDue, lookAgainMs, type Next, pauseMs, readTries, Telling, type Tries, untried } from './tries.ts'
 
 /** Sends operators the warnings that they configured (ruling X15). */
@@ -118,6 +118,8 @@ class Teller implements Webhooks {
       ownLows: webhooks.some(({ events }) => events.has('credit_low')),
       budgets: webhooks.some(({ events }) => wantsBudgets(events)),
     }
+    // A series that begins with its first failure would not be noticed by an alert on its increase.
+    for (const result of sendResults) this.#deliveries.add(0, result)
     this.#sender = createSender(parts.waitMs)
     this.#findIncidents = watchIncidents(parts.gateway, parts.clock)
     this.#timer = this.#lookLater()

@@ -152,7 +152,8 @@ test('X15 a receiver that refuses, drops or fails gets the same event with the s
     ['failed', 'refused', 'redirected', 'unreachable'],
   )
   const metrics = await (await fetch(`${gateway.adminUrl}/metrics`)).text()
-  for (const [result, count] of Object.entries({ ok: 2, failed: 1, refused: 1, redirected: 1, unreachable: 2 }))
+  const counts = { ok: 2, failed: 1, refused: 1, redirected: 1, unreachable: 2, gone: 0, timeout: 0 }
+  for (const [result, count] of Object.entries(counts))
     assert.ok(metrics.includes(`triwire_webhook_deliveries_total{result="${result}"} ${count}\n`), result)
 })
 
