@@ -1,8 +1,9 @@
 import { type Signal, signal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
+import { mayPass } from '../pure/may-pass.ts'
 import type { Listed } from '../shapes.ts'
 import { ask, Refusal } from './ask.ts'
-import { mayPass, retrySoon, stopRetrying } from './recover.ts'
+import { retrySoon, stopRetrying } from './recover.ts'
 
 /** The state of a loaded path. `data` is kept while it is loaded again, and if that fails. */
 export type Loaded<T> = {

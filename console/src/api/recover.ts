@@ -19,14 +19,6 @@ export function stopRetrying(owner: object): void {
   failed.delete(owner)
 }
 
-/**
- * Whether a refusal passes without a change by the person: the gateway, or a proxy before it, could not answer, or was
- * asked too often. The status 0 stands for no answer.
- */
-export function mayPass(status: number): boolean {
-  return status === 0 || status === 429 || status >= 500
-}
-
 /** Runs all tries. One that fails again calls `retrySoon` again. */
 export function tryAgain(): void {
   window.clearTimeout(timer)
