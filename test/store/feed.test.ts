@@ -118,8 +118,10 @@ test('Y20 a server reads no keys of sign-ins that ended more than a day ago', (t
   insert.run('valid', 'ses_1', nowMs + hourMs)
   insert.run('ended', 'ses_2', nowMs - 23 * hourMs)
   insert.run('long ended', 'ses_3', nowMs - 25 * hourMs)
+  // An operator removed the expiry of this key.
+  insert.run('endless', 'ses_4', null)
   const [page] = createFeed().read(store)
-  assert.deepEqual(page?.keys.map(({ id }) => id).sort(), ['ended', 'expired', 'lasting', 'valid'])
+  assert.deepEqual(page?.keys.map(({ id }) => id).sort(), ['ended', 'endless', 'expired', 'lasting', 'valid'])
 })
 
 test('F-C45 a read that was interrupted continues with the page that was not read', () => {

@@ -143,7 +143,8 @@ export class DirectoryDesk implements Desk {
 }
 
 /** SQL: whether a key `k` is read with its account. */
-const isRead = `k.revoked_ms IS NULL AND (k.session IS NULL OR k.expires_ms > triwire.now_ms() - ${endedKeptMs})`
+const isRead = `k.revoked_ms IS NULL
+  AND (k.session IS NULL OR k.expires_ms IS NULL OR k.expires_ms > triwire.now_ms() - ${endedKeptMs})`
 
 const accountColumns = Object.keys(registerColumns('accounts'))
 

@@ -43,8 +43,8 @@ export function createAccounts(
   )
   const accountsWithin = db.prepare(`${dialect.accounts()} WHERE a.revision > ? AND a.revision <= ?`)
   const keysWithin = db.prepare(
-    `SELECT * FROM ${keysWithSpends(dialect)} WHERE revoked_ms IS NULL AND (session IS NULL OR expires_ms > ?)
-       AND account_id IN (SELECT id FROM accounts WHERE revision > ? AND revision <= ?)`,
+    `SELECT * FROM ${keysWithSpends(dialect)}
+       WHERE revoked_ms IS NULL AND (session IS NULL OR expires_ms IS NULL OR expires_ms > ?) AND account_id IN (SELECT id FROM accounts WHERE revision > ? AND revision <= ?)`,
   )
   const foreign = db.prepare(
     'SELECT EXISTS (SELECT 1 FROM keys WHERE origin IS NOT NULL AND revoked_ms IS NULL) AS has',
