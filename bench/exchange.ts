@@ -22,7 +22,7 @@ export function openExchange(bytes: Buffer, wire: ClientWire, modelWire: ClientW
   const call = { requestId: 'req_1', wire, header: () => undefined } as unknown as Call
   const model = models[modelWire]
   const body = new ClientBody(bytes, wires[wire].client.keptKeys)
-  const asked: CheckedRequest = { gateway, call, accountId: 'acc_1', model, body, scopedKey: undefined }
+  const asked: CheckedRequest = { gateway, call, accountId: 'acc_1', model, body, at: 0, scopedKey: undefined }
   return wire === modelWire ? exchangeNatively(asked) : translate(asked)
 }
 

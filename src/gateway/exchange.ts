@@ -34,6 +34,8 @@ export type CheckedRequest = {
   accountId: string
   model: Model
   body: ClientBody
+  /** The start of the request by the store's clock, in Unix milliseconds. It decides which services have a price. */
+  at: number
   /** The conversation key, already scoped to the account. Only this form goes to upstreams. Undefined without a key. */
   scopedKey: string | undefined
   /** The key for the prompt cache if the request names none (ruling Y18). Undefined if the model gets no such key. */
@@ -246,15 +248,15 @@ function spell(version: string, beta: string | undefined): Exchange['headersFor'
 const unbounded: UsageBounds = { inputTokensMax: Number.POSITIVE_INFINITY, isOutputCapped: false }
 
 /** Makes the exchange for a client and a model with the same wire. The bytes pass with few edits (rulings P1, P2). */
-export function exchangeNatively({ gateway, call, model, body, scopedKey, implicitKey }: CheckedRequest): Exchange {
+export function exchangeNatively(checked: CheckedRequest): Exchange {
+  const { gateway, call, model, body, at, scopedKey, implicitKey } = checked
   const { native, model: source } = wires[call.wire]
   const isOurSeal = (text: string) => gateway.sealer.isOurs(text)
-  const nowMs = gateway.nowMs()
-  const adapted = native.adaptRequest(body, model, { scopedKey, implicitKey, isOurSeal, nowMs })
+  const adapted = native.adaptRequest(body, model, { scopedKey, implicitKey, isOurSeal, nowMs: at })
   const { body: bytes, stream, service, outputTokensCap, choices, mayHideReasoning } = adapted
   const { headersFor, betas, losses } = upstreamHeaders(call, model)
   const inputTokensEstimate = estimateBytesTokens(body.bytes, body.mayHoldDataUrl)
-  const createdSeconds = Math.floor(nowMs / 1000)
+  const createdSeconds = Math.floor(gateway.nowMs() / 1000)
   const head = { requestId: call.requestId, model, createdSeconds, inputTokensEstimate }
   const { openStream, openFold, readWhole } = answering(native, head)
   return Object.assign(new Outgoing(bytes, model, native.sealing, betas), {
@@ -315,7 +317,8 @@ const envelopeStart = `"${envelopePrefix}`
  * Makes the exchange between two wires. It translates the request to the model's wire, and the answer to the client's
  * wire.
  */
-export function translate({ gateway, call, accountId, model, body, scopedKey, implicitKey }: CheckedRequest): Exchange {
+export function translate(checked: CheckedRequest): Exchange {
+  const { gateway, call, accountId, model, body, at, scopedKey, implicitKey } = checked
   const { client } = wires[call.wire]
   const { model: source } = wires[model.wire]
   const { sealer } = gateway
@@ -323,7 +326,7 @@ export function translate({ gateway, call, accountId, model, body, scopedKey, im
     cacheKey: scopedKey ?? implicitKey,
     unseal: openLast(body.bytes, (envelope) => sealer.unseal(envelope, accountId, model.entryId)),
   })
-  const { request, service } = withTier(decoded, call.wire, model, gateway.nowMs())
+  const { request, service } = withTier(decoded, call.wire, model, at)
   const encoded = source.encodeRequest(request, model)
   const { isShown, wantsSealed } = request.reasoning
   const inputTokensEstimate = estimateBytesTokens(body.bytes, body.mayHoldDataUrl)
@@ -386,11 +389,11 @@ function withTier(
   decoded: InferenceRequest,
   from: ClientWire,
   model: Model,
-  nowMs: number,
+  at: number,
 ): { request: InferenceRequest; service: ServiceWords | undefined } {
   const { [tierScalar]: asked, ...scalars } = decoded.scalars
   if (typeof asked?.value !== 'string') return { request: decoded, service: undefined }
-  const service = spellTier(asked.value, from, model, nowMs)
+  const service = spellTier(asked.value, from, model, at)
   const [[field, said]] = Object.entries(service ?? { '': '' }) as [[string, string]]
   if (service && !model.profile.drops.has(field))
     return { request: { ...decoded, scalars: { ...scalars, [tierScalar]: { ...asked, value: said } } }, service }

@@ -217,7 +217,7 @@ export function readRequest(reading: ReadRequestParts, bytes: Buffer): ReadReque
     const implicitKey = implicitKeyOf(model, client, body, scopedKey, (key) => gateway.scopeKey(accountId, key))
     const connect = model.wire === call.wire ? exchangeNatively : translate
     const exchangeFor = (served: Model) =>
-      connect({ gateway, call, accountId, model: served, body, scopedKey, implicitKey })
+      connect({ gateway, call, accountId, model: served, body, at: reading.at, scopedKey, implicitKey })
     const isServedAlike = model.routes.every(({ serving }) => serving.profile === model.profile)
     return { exchange: exchangeFor(model), exchangeFor: isServedAlike ? undefined : exchangeFor }
   }

@@ -139,7 +139,7 @@ test('R18 B25 only the last 1,000 envelopes in a request are opened', () => {
   })
   const input = [{ role: 'user', content: 'Hi' }, ...reasoning, { role: 'user', content: 'Hi' }]
   const body = new ClientBody(Buffer.from(JSON.stringify({ ...asks.responses, input })))
-  translate({ gateway, call, accountId: 'acct_1', model: modelOf('chat'), body, scopedKey: undefined })
+  translate({ gateway, call, accountId: 'acct_1', model: modelOf('chat'), body, at: 0, scopedKey: undefined })
   assert.deepEqual([opened.length, opened[0], opened.at(-1)], [1_000, 'tw1.5', 'tw1.1004'])
 })
 

@@ -49,7 +49,7 @@ function exchangeOf(wire: ClientWire, model: Model, text: string): Exchange {
   const body = new ClientBody(Buffer.from(text))
   const gateway = { nowMs: () => 0, sealer: { isOurs: () => false } }
   const call = { wire, requestId: 'r', header: () => undefined }
-  return exchangeNatively({ gateway, call, model, body, scopedKey: undefined } as unknown as CheckedRequest)
+  return exchangeNatively({ gateway, call, model, body, at: 0, scopedKey: undefined } as unknown as CheckedRequest)
 }
 
 test('C2 a hold assumes the cap, and at most hold_output_tokens', async () => {

@@ -261,7 +261,7 @@ export function startRig(options: RigOptions = {}): Rig {
   const key = { id: 'key_1', prefix: 'sk-tri-12345678', account, expiresMs: undefined } as unknown as ApiKey
   const connect = client === wire ? exchangeNatively : translate
   const exchangeFor = (served: Model) =>
-    connect({ gateway, call, accountId: account.id, model: served, body, scopedKey: undefined })
+    connect({ gateway, call, accountId: account.id, model: served, body, at: nowMs, scopedKey: undefined })
   const exchange = exchangeFor(model)
   const rig: Rig = {
     gateway,

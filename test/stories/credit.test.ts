@@ -242,6 +242,23 @@ test('Y15 C11 a replica whose clock differs holds by the prices that the time of
   await native.close()
 })
 
+test('Y15 C7 a replica whose clock differs sends a tier on only if it has a price by the time of the store', async () => {
+  const plain = { input: '1', output: '1' }
+  const prices = [plain, { ...plain, from: '2026-01-01T00:00:00Z', tiers: { priority: '2' } }]
+  const native = await startNative({ models: [testModel('native-chat', 'chat', { prices })] })
+  const { gateway } = native.gateway.server
+  native.upstream.play(whole(answers.chat))
+  const sinceMs = native.gateway.nowMs() - Date.UTC(2026, 0)
+  for (const aheadMs of [0, sinceMs + 1]) {
+    gateway.aheadMs = () => aheadMs
+    for (const wire of ['chat', 'responses'] as const)
+      assert.equal((await native.ask(wire, { model: 'native-chat', service_tier: 'priority' })).status, 200)
+  }
+  const sent = native.upstream.requests.map((request) => request.json()['service_tier'])
+  assert.deepEqual(sent, ['priority', 'priority', undefined, undefined])
+  await native.close()
+})
+
 test('C2 an account without running requests and with a positive balance is admitted; F-C46 below zero the next request is not', async () => {
   const native = await startNative({ credit: '0.000000001' })
   native.upstream.play(stream(frames.chat))

@@ -187,5 +187,5 @@ function exchangeOf(wire: 'messages' | 'chat' | 'responses', bytes: Buffer, mode
   const gateway = { nowMs: () => 0, sealer } as unknown as Gateway
   const call = { requestId: 'req_1', wire, header: () => undefined } as unknown as Call
   const body = new ClientBody(bytes)
-  return translate({ gateway, call, accountId: 'acc_1', model, body, scopedKey: undefined })
+  return translate({ gateway, call, accountId: 'acc_1', model, body, at: 0, scopedKey: undefined })
 }
