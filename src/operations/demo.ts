@@ -23,9 +23,9 @@ export const demoOperations = [
     text: 'make the demo: 30 days of invented requests in a separate store, which is read under `/demo/api/v1`',
     asks: 'server',
     async run({ running, openBooks }) {
-      const { made } = await running.demo.state()
+      const { made, making } = await running.demo.state()
       const body = await running.demo.make()
-      if (!made) await (await openBooks()).noteAct({ operation: 'demo.make', object: 'demo' })
+      if (!made && !making) await (await openBooks()).noteAct({ operation: 'demo.make', object: 'demo' })
       return { body }
     },
   }),
