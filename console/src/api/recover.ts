@@ -1,4 +1,4 @@
-/* A load that failed because the gateway could not answer is repeated until it succeeds. */
+/* A load that failed for a reason that passes (`mayPass`) is repeated until it succeeds. */
 
 /** The time between two tries, in ms. */
 const everyMs = 4_000
