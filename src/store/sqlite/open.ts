@@ -131,13 +131,16 @@ function addFigures(db: DatabaseSync): void {
   if (!isThere()) transact(db, () => isThere() || db.exec(figures))
 }
 
+/** Tables that a store of any version has, since the first migration. */
+const firstTables = ['accounts', 'keys', 'entries']
+
 /** Reads the versions of a file. @throws StoreError for a newer store or a file of another program */
 export function readOurVersions(db: DatabaseSync, path: string, newest: number): FileVersions {
   const versions = readVersions(db)
   const { version, oldest } = versions
   const tables = db.prepare('SELECT name FROM sqlite_master').all()
-  // Databases of other programs can have a version too, but a store of any version has accounts.
-  const isStore = version > 0 && tables.some(({ name }) => name === 'accounts')
+  // Databases of other programs can have a version too, and even accounts.
+  const isStore = version > 0 && firstTables.every((table) => tables.some(({ name }) => name === table))
   if (tables.length > 0 && !isStore)
     throw new StoreError(`${path} is not a triwire store: name another file with --store`)
   if (oldest > newest) {
