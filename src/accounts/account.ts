@@ -80,7 +80,10 @@ export interface Directory {
    * keys are not looked up.
    */
   readonly hasForeignKeys?: boolean
-  /** Finds a key in memory only. Memory lacks revoked keys, unknown keys and keys that were just created. */
+  /**
+   * Finds a key in memory only. Memory lacks revoked keys, unknown keys, keys of sign-ins that ended more than a day ago,
+   * and keys that were just created.
+   */
   findKnownKey(digest: string): ApiKey | undefined
   /**
    * Finds a key in memory, or else in the store. A key is therefore valid as soon as the command that created it

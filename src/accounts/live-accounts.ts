@@ -302,7 +302,7 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
       else accounts.set(id, { id, name, state, bounds: own, grantMonth, plan: bounds.plan })
       balances.set(id, balanceNanos)
       hearChange?.(id)
-      // Each account arrives with all its valid keys, so a key that is missing was revoked.
+      // Each account arrives with all its valid keys, so a key that is missing is no longer valid.
       for (const key of takeKeys(id)) before.push(...scopesOf(key))
       digestsOf.set(id, [])
     }
