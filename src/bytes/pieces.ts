@@ -4,7 +4,7 @@ const piecesMax = 1_024
 /** Bytes that arrive in pieces and are read once all have come. */
 export class Pieces {
   readonly #discard: ((piece: Buffer) => void) | undefined
-  #joined: readonly Buffer[] | undefined
+  #joined: Buffer[] | undefined
   #pieces: Buffer[] = []
 
   /** @param discard called with each piece that was joined with others */
@@ -14,7 +14,8 @@ export class Pieces {
 
   add(piece: Buffer): void {
     if (this.#pieces.push(piece) < piecesMax) return
-    this.#joined = [...(this.#joined ?? []), this.#join(this.#pieces)]
+    this.#joined ??= []
+    this.#joined.push(this.#join(this.#pieces))
     this.#pieces = []
   }
 
