@@ -54,3 +54,48 @@ test('issue 51: a connection that breaks within an answer is not reported as one
   const broken = send({ url, headers: {}, timeoutMs: 10_000 })
   await assert.rejects(broken, /^Error: it broke the connection after 5 bytes of the answer \(ECONNRESET\)$/)
 })
+
+test('doctor asks a model that refuses forced calls for an unforced call, and other refusals fail', async () => {
+  const tool = { id: 'c1', type: 'function', function: { name: 'report', arguments: '{"ok":true}' } }
+  const usage = { prompt_tokens: 9, completion_tokens: 2, total_tokens: 11 }
+  const find = async (isCalling: boolean, status = 400) => {
+    const origin = await serve((request, response) => {
+      let text = ''
+      request.on('data', (piece) => {
+        text += piece
+      })
+      request.on('end', () => {
+        const { tool_choice: choice, messages, stream } = JSON.parse(text)
+        if (choice !== undefined) {
+          response.writeHead(status, { 'content-type': 'application/json' })
+          response.end(
+            JSON.stringify({ error: { message: 'tool_choice is not supported', type: 'invalid_request_error' } }),
+          )
+          return
+        }
+        const isCall = isCalling && messages.at(-1).role === 'user'
+        const message = isCall
+          ? { role: 'assistant', content: null, tool_calls: [{ index: 0, ...tool }] }
+          : { role: 'assistant', content: 'Filed.' }
+        const choiceOf = (key: string) => ({ index: 0, [key]: message, finish_reason: isCall ? 'tool_calls' : 'stop' })
+        if (!stream) {
+          response.setHeader('content-type', 'application/json')
+          response.end(JSON.stringify({ id: 'c', choices: [choiceOf('message')], usage }))
+          return
+        }
+        response.setHeader('content-type', 'text/event-stream')
+        const chunk = { id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [choiceOf('delta')] }
+        const last = { ...chunk, choices: [], usage }
+        response.end(`data: ${JSON.stringify(chunk)}\n\ndata: ${JSON.stringify(last)}\n\ndata: [DONE]\n\n`)
+      })
+    })
+    const probe = planProbes(['m']).find(({ wire, name }) => wire === 'chat' && name === 'tool call')!
+    const found = await runProbe(probe, { origin, key: 'sk-test-1', timeoutMs: 10_000, isPeer: false })
+    return [found.result, found.note]
+  }
+  assert.deepEqual(await find(true), ['ok', 'not forced, which this model refuses: {"ok":true}'])
+  const [result, note] = await find(false)
+  assert.equal(result, 'none')
+  assert.match(note!, /^no call, and none can be forced: status 400: tool_choice is not supported/)
+  assert.equal((await find(true, 500))[0], 'failed')
+})

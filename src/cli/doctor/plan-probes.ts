@@ -3,7 +3,7 @@ import { clientWires, type JsonObject, probes, reportResult, writeAsk } from '#p
 import { asObject, parseObject } from '../../bytes/json.ts'
 import type { ClientWire } from '../../catalog/wire-names.ts'
 import { findMistake, type ProbeReply } from './client-wire.ts'
-import { type Asker, type AskModel, none, OwnPromise, ok, type Probe, type ProbeVerdict } from './probe.ts'
+import { type Asker, type AskModel, none, OwnPromise, ok, type Probe, type ProbeVerdict, StatusError } from './probe.ts'
 import { bodyOf, messageOf, needKey, needRequestId } from './read-answer.ts'
 
 const wireList = ['messages', 'chat', 'responses'] as const satisfies readonly ClientWire[]
@@ -105,15 +105,22 @@ const modelProbes: Readonly<Record<string, (ask: AskModel) => Promise<ProbeVerdi
   stream: async (ask) => isText(await ask(probes.stream)),
   'tool call': async (ask) => {
     const { toolChoice, text, ...question } = probes.call
-    const called = await ask(probes.call)
+    // Some models that think refuse a forced call on their own wire. They may call the tool unforced.
+    let refused: StatusError | undefined
+    const called = await ask(probes.call).catch((error: unknown) => {
+      if (!(error instanceof StatusError) || error.status !== 400) throw error
+      refused = error
+      return ask({ ...question, text })
+    })
     const calls = called.calls.filter(({ name }) => name === toolChoice)
     const [call] = calls
+    if (call === undefined && refused) return none(`no call, and none can be forced: ${refused.message}`)
     if (call === undefined) throw new Error('the tool was not called')
     if (!parseObject(call.arguments)) throw new Error(`the arguments are not a JSON object: ${call.arguments}`)
     const results = calls.map(({ id }) => ({ id, text: reportResult }))
     const after = await ask({ ...question, turns: [{ user: text }, { native: called.turn }, { results }] })
     if (after.text === '' && after.calls.length === 0) throw new Error('nothing came after the result of the call')
-    return ok(call.arguments)
+    return ok(refused ? `not forced, which this model refuses: ${call.arguments}` : call.arguments)
   },
   reasoning: async (ask) => {
     const { reasoning } = await ask(probes.reasoning)

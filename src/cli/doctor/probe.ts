@@ -45,6 +45,16 @@ export type Probe = {
 /** Thrown if the gateway refuses the key, or the key's account cannot pay. No further probe can succeed then. */
 export class KeyRefused extends Error {}
 
+/** Thrown if the status of an answer is not 200. */
+export class StatusError extends Error {
+  readonly status: number
+
+  constructor(status: number, message: string) {
+    super(message)
+    this.status = status
+  }
+}
+
 /** A fault in something that only triwire guarantees. The specifications of the wires do not require it. */
 export class OwnPromise extends Error {}
 

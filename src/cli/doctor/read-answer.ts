@@ -3,7 +3,7 @@ import { asObject, parseObject } from '../../bytes/json.ts'
 import type { ClientWire } from '../../catalog/wire-names.ts'
 import type { DoctorReply } from '../ask.ts'
 import type { ProbeReply } from './client-wire.ts'
-import { KeyRefused } from './probe.ts'
+import { KeyRefused, StatusError } from './probe.ts'
 
 /** Reads an answer as a client of the wire does. @throws Error that describes the fault */
 export function readAnswer(wire: ClientWire, isStream: boolean, seen: DoctorReply): ProbeReply {
@@ -22,14 +22,14 @@ export function readAnswer(wire: ClientWire, isStream: boolean, seen: DoctorRepl
   throw new Error(['the stream ended without its terminator', ...failures].join(': '))
 }
 
-/** Returns the body of a response. @throws Error unless the status is 200 and the body is an object */
+/** Returns the body of a response. @throws StatusError unless the status is 200 @throws Error unless it is an object */
 export function bodyOf(seen: DoctorReply): JsonObject {
   const { status, headers, text } = seen
   needKey(seen)
   if (status !== 200) {
     const requestId = headers.get('x-request-id')
     const message = messageOf(text).slice(0, 160).replace(/\.$/, '')
-    throw new Error(`status ${status}: ${message}; ${cureFor(status, requestId)}`)
+    throw new StatusError(status, `status ${status}: ${message}; ${cureFor(status, requestId)}`)
   }
   const body = parseObject(text)
   if (!body) throw new Error('the answer is not a JSON object: is this base URL a gateway?')
