@@ -1,13 +1,13 @@
 /**
  * A row of the table of refusals. It is for a refusal whose status alone does not show what the refusal is about
  * (rulings U1, U2). `about` is the operator's account (`spent`, `key`, `denied`), its capacity (`busy`), or the
- * client's request. A refusal fits if it meets all conditions of the row.
+ * client's request. `sealed` is about items of the request's history that only the provider can read (ruling U13). A refusal fits if it meets all conditions of the row.
  *
  * A refusal can quote a client's words, which must not disable an account. So a row has a code, which is the provider's
  * own word. A row without a code has a status and a pattern for the whole text, from `^` to `$`.
  */
 export type Refusal = {
-  about: 'spent' | 'key' | 'denied' | 'busy' | 'request'
+  about: 'spent' | 'key' | 'denied' | 'busy' | 'request' | 'sealed'
   /** HTTP statuses. They are not compared for an error inside an answer, because such an error has no status. */
   status?: readonly number[]
   /** One of the words that classify the refusal (`Fault.classes`). */
@@ -51,6 +51,9 @@ export const refusals = {
     ...byCode('spent', 'enforced_spend_limit_reached'), // 429
     // Wei-Shaw/sub2api#572 (2026-02-13), router-for-me/CLIProxyAPI#2464 (2026-04-01): shorter prompts are served
     partly(byText('busy', [429], /^Extra usage is required for long context requests\.$/)),
+    // platform.claude.com/docs/en/build-with-claude/preserved-thinking/fix-bound-to-a-different-conversation (2026-11):
+    // `system`, `tools` or a message before the thinking has changed since
+    byText('sealed', [400], /^\S+: Invalid `(?:signature|data)` in `(?:redacted_)?thinking` block\b/),
   ],
   // https://developers.openai.com/api/docs/guides/error-codes: status 429, type `insufficient_quota`
   openai: [

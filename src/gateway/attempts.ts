@@ -243,10 +243,9 @@ export class Attempts {
 
   #tryAgain(failure: Failure, verdict: Verdict): boolean {
     const failover = this.#failover
-    const { fault } = failure
-    const { elsewhere } = verdict
+    const { elsewhere, isOfSealed } = verdict
     // An account that cannot open the request's sealed items gets the request again without these items (ruling U13).
-    if (fault.code === 'invalid_encrypted_content' && failover.mayAgain && this.#unseal(this.exchange)) {
+    if (isOfSealed && failover.mayAgain && this.#unseal(this.exchange, 'the provider cannot read it any more')) {
       return this.#try(failover.again())
     }
     if (elsewhere === 'any') return failover.mayAgain && this.#try(failover.again(), true)
@@ -337,16 +336,16 @@ export class Attempts {
       exchange = this.#exchangeFor(target.model)
       noteLosses(record, exchange)
     }
-    if (!isHome) this.#unseal(exchange)
+    if (!isHome && exchange.isOfAccount) this.#unseal(exchange, 'sealed by another provider account')
     return exchange
   }
 
-  /** Removes sealed items, which only the provider account that made them can read. @returns false if there are none */
-  #unseal(exchange: Exchange): boolean {
+  /** Removes sealed items, which only their provider can read. @returns false if there are none */
+  #unseal(exchange: Exchange, why: string): boolean {
     if (!exchange.unseal()) return false
     const { record } = this.#parts
     const { losses = [] } = record
-    record.losses = [...losses, { field: 'input', what: 'dropped', why: 'sealed by another provider account' }]
+    record.losses = [...losses, { field: 'input', what: 'dropped', why }]
     return true
   }
 

@@ -137,7 +137,12 @@ export class Outgoing {
     return this.#body?.buffer === bytes.buffer
   }
 
-  /** Removes items that only one provider account can open (ruling U13). @returns false if there are no such items */
+  /** Whether only the provider account that sealed items of the body can open them. */
+  get isOfAccount(): boolean {
+    return this.#sealing?.lastIn !== undefined
+  }
+
+  /** Removes items that only their provider can open (ruling U13). @returns false if there are no such items */
   unseal(): boolean {
     const rest = this.#body && this.#sealing?.remove(this.#body)
     if (rest === undefined) return false
@@ -148,7 +153,7 @@ export class Outgoing {
 
   /** Whether the body may contain sealed items that can be removed if an account refuses them. */
   get mayUnseal(): boolean {
-    return !this.isUnsealed && this.#body !== undefined && this.#sealing?.mayBeIn(this.#body) === true
+    return !this.isUnsealed && this.#body !== undefined && this.#sealing?.mayBeIn?.(this.#body) === true
   }
 
   /**
@@ -156,7 +161,7 @@ export class Outgoing {
    * history without sealed items.
    */
   lastSealed(): string | undefined {
-    return this.#body && this.#sealing?.lastIn(this.#body)
+    return this.#body && this.#sealing?.lastIn?.(this.#body)
   }
 
   /** Whether the body contains the text as a whole JSON string, between quotes; false after `forget` (ruling U9). */
@@ -356,7 +361,7 @@ export function translate(checked: CheckedRequest): Exchange {
   const wantsWholeCalls = request.stream && client.streamsObjects === true
   const filters = { ...shown, requestId: call.requestId, callIdPrefix: client.callIdPrefix, wantsWholeCalls }
   const plan: AnswerPlan = { source, wire: model.wire, profile: model.profile, filters, toolNames }
-  return Object.assign(new Outgoing(bytes, model), {
+  return Object.assign(new Outgoing(bytes, model, source.sealing), {
     outputTokensCap,
     mayHideReasoning,
     losses,

@@ -12,10 +12,12 @@ export type Verdict = {
   cool: 'now' | 'repeated' | 'no'
   /** The cause that the log gets instead of the usual cause, if only an operator can cure the failure. */
   alarm?: 'upstream_model_not_found' | `upstream_account_${AccountTrouble}`
+  /** Whether the provider cannot read sealed items of the request. Without them, it may accept the request (U13). */
+  isOfSealed?: true
 }
 
 /** The trouble with the operator's account: no money, no valid key, or no permission. */
-type AccountTrouble = Exclude<Refusal['about'], 'busy' | 'request'>
+type AccountTrouble = Exclude<Refusal['about'], 'busy' | 'request' | 'sealed'>
 
 /** The facts of a failed attempt, before they are judged. */
 export type Failure = {
@@ -51,6 +53,7 @@ type JudgedModel = {
 }
 
 const caller: Verdict = { tell: 'rejected', elsewhere: 'nobody', cool: 'no' }
+const unreadable: Verdict = { ...caller, isOfSealed: true }
 /** The provider accepts none of our requests on this account. */
 const barred: Verdict = { tell: 'account', elsewhere: 'another', cool: 'now' }
 /** A firewall in front of the provider refused. It may have refused the words of this one request. */
@@ -119,6 +122,7 @@ export const commonRefusals: readonly Refusal[] = [
   { about: 'spent', code: 'billing_error' },
   { about: 'spent', code: 'insufficient_quota' },
   { about: 'denied', code: 'permission_error' },
+  { about: 'sealed', code: 'invalid_encrypted_content' },
   // The rows of clouds apply to all profiles, because a cloud serves models of every profile.
   ...refusals.aws,
   ...refusals.google,
@@ -171,6 +175,7 @@ function fits({ status, code, text }: Refusal, fault: Fault, isHttp: boolean): b
 /** Returns the verdict of a refusal. There is no alarm if the HTTP status alone already shows the trouble. */
 function verdictOf({ about, isPartial }: Refusal, status?: number): Verdict {
   if (about === 'request') return caller
+  if (about === 'sealed') return unreadable
   const whole = about === 'busy' ? full : barred
   const verdict: Verdict = isPartial ? { ...whole, cool: 'no' } : whole
   const isNamed = about === 'busy' || (status !== undefined && accountTroubles.get(status) === about)

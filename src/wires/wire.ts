@@ -88,6 +88,8 @@ export type ModelHalf = {
   versionHeaders?: VersionHeaders
   /** Whether models sign their reasoning, and want the signature back in the next turn (ruling T7). */
   signsReasoning: boolean
+  /** The sealed parts of translated requests. Absent if there are none. */
+  sealing?: Sealing
   /** Encodes a request for a model. @throws GatewayError 400 naming a client's field that this wire cannot express */
   encodeRequest(request: InferenceRequest, model: Model): EncodedRequest
   /**
@@ -128,17 +130,21 @@ export type Native = {
   readAnswer(body: Buffer, head: NativeHead): WholeAnswer
 }
 
-/** The sealed parts of a history. Only the provider account that sealed a part can open it (ruling U13). */
+/** The sealed parts of a history. Only the provider that sealed a part can open it (ruling U13). */
 export type Sealing = {
-  /** A quick check. False means that the body surely has no sealed part. */
-  mayBeIn(body: Buffer): boolean
-  /** Removes the sealed parts from a body of `adaptRequest`. @returns undefined if the body has no sealed part */
+  /**
+   * A quick check. False means that the body surely has no sealed part. Absent if an answer with status 200 never
+   * refuses sealed parts.
+   */
+  mayBeIn?(body: Buffer): boolean
+  /** Removes the sealed parts from a body for a model. @returns undefined if the body has no sealed part */
   remove(body: Buffer): Buffer | undefined
   /**
-   * Returns a digest of a body's last sealed part. Two conversations never have the same digest.
+   * Returns a digest of a body's last sealed part. Two conversations never have the same digest. Absent if other
+   * accounts of the provider can open the parts too.
    * @returns undefined if there is no sealed part
    */
-  lastIn(body: Buffer): string | undefined
+  lastIn?(body: Buffer): string | undefined
 }
 
 /** Writes events to a client's stream. */

@@ -119,7 +119,8 @@ function good({ wire, form }: Pick<Case, 'wire' | 'form'>): Answer {
   return form === 'json' || form === 'body' ? whole(answers[wire]) : stream(frames[wire])
 }
 
-const isAccounts = ({ about }: Sample) => about !== 'busy' && about !== 'request'
+const isAccounts = ({ about }: Sample) => about !== 'busy' && !isRequests(about)
+const isRequests = (about: Sample['about']) => about === 'request' || about === 'sealed'
 /** Statuses that say it already. */
 const own: Partial<Record<Sample['about'], number>> = { key: 401, spent: 402, denied: 403 }
 
@@ -131,13 +132,13 @@ function causeOf({ sample: { about, status }, form }: Case): string {
   return `upstream_account_${about}`
 }
 
-const statuses = { spent: 503, key: 503, denied: 503, busy: 429, request: 400 }
+const statuses = { spent: 503, key: 503, denied: 503, busy: 429, request: 400, sealed: 400 }
 const codes = { 503: /server error|try again/i, 429: /rate limit/i, 400: /./ }
 
 async function tryOut(one: Case): Promise<void> {
   const { sample, pool } = one
   const { about, isPartial } = sample
-  const others = pool === 'duo' && about !== 'request'
+  const others = pool === 'duo' && !isRequests(about)
   play(refusalOf(one), good(one))
   const first = await ask(one)
   const status = others ? 200 : statuses[about]
@@ -155,7 +156,7 @@ async function tryOut(one: Case): Promise<void> {
   // At once it is left alone, unless it serves other requests.
   play(good(one))
   const next = await ask(one)
-  const isLeftAlone = about !== 'request' && !isPartial
+  const isLeftAlone = !isRequests(about) && !isPartial
   if (pool === 'duo' && isLeftAlone) assert.deepEqual(next.asked, [first.asked[1]])
   assert.equal(next.status, pool === 'solo' && isLeftAlone ? statuses[about] : 200, next.text)
   if (pool === 'solo') assert.equal(next.asked.length, isLeftAlone ? 0 : 1)

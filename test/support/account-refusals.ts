@@ -5,7 +5,7 @@ export type Sample = {
   profile: string
   wires: readonly ClientWire[]
   status: number
-  about: 'spent' | 'key' | 'denied' | 'busy' | 'request'
+  about: 'spent' | 'key' | 'denied' | 'busy' | 'request' | 'sealed'
   /** Whether the account still serves other requests. */
   isPartial?: true
   /** Whether only the status shows the reason. */
@@ -70,6 +70,10 @@ const verify = (what: string) =>
 
 const wrongKey = { wires: ['messages', 'chat', 'responses'] as const, status: 401, about: 'key' as const }
 
+/** Claude's refusal of thinking if anything before it has changed. */
+export const bound =
+  'messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation. Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to "drop_block".'
+
 /** Each row of src/catalog/refusals.ts has at least one sample. */
 export const samples: readonly Sample[] = [
   anthropic(
@@ -98,6 +102,7 @@ export const samples: readonly Sample[] = [
     isPartial: true,
   }),
   anthropic('denied', 'This organization has been disabled.'),
+  anthropic('sealed', bound),
   anthropic(
     'key',
     'This credential is only authorized for use with Claude Code and cannot be used for other API requests.',
@@ -117,6 +122,7 @@ export const samples: readonly Sample[] = [
     'insufficient_quota',
     'You exceeded your current quota, please check your plan and billing details. For more information on this error, read the docs: https://platform.openai.com/docs/guides/error-codes/api-errors.',
   ),
+  openai('sealed', 400, 'invalid_encrypted_content', 'invalid_request_error'),
   openai('spent', 429, 'credit_balance_exhausted', 'insufficient_quota'),
   openai('spent', 429, 'organization_spend_limit_exceeded', 'insufficient_quota'),
   openai('spent', 429, 'project_spend_limit_exceeded', 'insufficient_quota'),

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
 import fc from 'fast-check'
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
+import { bound } from '../support/account-refusals.ts'
 import { testModel } from '../support/gateway.ts'
 import { runsUpTo } from '../support/runs.ts'
 import type { Json } from './cases.ts'
@@ -45,7 +46,8 @@ before(async () => {
     profile: { accepts: ['prompt_cache_key'] },
   })
   const twin = { ...plainModels()[0]!, id: 'twin-messages' }
-  gateway = await startScriptedGateway({ models: [...plainModels(), keyed, twin] })
+  const claude = { ...plainModels()[0]!, id: 'claude-messages', profile: 'anthropic-always-thinking' }
+  gateway = await startScriptedGateway({ models: [...plainModels(), keyed, twin, claude] })
 })
 after(() => gateway.close())
 
@@ -239,6 +241,34 @@ for (const stream of [true, false]) {
       { type: 'thinking', thinking: 'hm', signature: 'canary-signature' },
       { type: 'text', text: 'Hi' },
     ])
+  })
+}
+
+for (const stream of [true, false]) {
+  test(`U13 T7 thinking that Claude refuses after a change before it is left out, and the request sent again (${stream ? 'stream' : 'JSON'})`, async () => {
+    const model = 'claude-messages'
+    const redacted = { type: 'redacted_thinking', data: 'canary-redacted' }
+    const thought = thinkingBlock(0, 'hm', 'canary-signature') + blockStart(1, redacted) + blockStop(1)
+    const answer = messageStart() + thought + textBlock(2, 'Hi') + messageDelta('end_turn') + messageStop
+    gateway.play(sse(answer))
+    const first = await gateway.post(paths.responses, { ...say('responses', 'messages', sealing), model })
+    const { output } = (await first.json()) as { output: Json[] }
+    const refusal = { type: 'error', error: { type: 'invalid_request_error', message: bound } }
+    const body = { ...say('responses', 'messages', { ...sealing, stream }), model, input: nextTurn(output) }
+    gateway.play(json(JSON.stringify(refusal), 400), sse(answer))
+    const second = await gateway.post(paths.responses, body)
+    assert.equal(second.status, 200, await second.text())
+    const [refused, again, ...rest] = gateway.asked.map(({ body: asked }) => asked)
+    assert.deepEqual(
+      refused!['messages'][1].content.map(({ type }: Json) => type),
+      ['thinking', 'redacted_thinking', 'text'],
+    )
+    const messages = refused!['messages'].with(1, { role: 'assistant', content: [{ type: 'text', text: 'Hi' }] })
+    assert.deepEqual([again, rest], [{ ...refused, messages }, []])
+    gateway.play(json(JSON.stringify(refusal), 400), json(JSON.stringify(refusal), 400))
+    const third = await gateway.post(paths.responses, body)
+    assert.equal(third.status, 400)
+    assert.match(await third.text(), /bound to a different conversation/)
   })
 }
 

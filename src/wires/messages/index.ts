@@ -13,6 +13,7 @@ import { messagesFields, messagesScalars } from './fields.ts'
 import { readAnswer } from './native-json.ts'
 import { adaptRequest } from './native-request.ts'
 import { MessagesNativeStream } from './native-stream.ts'
+import { sealing } from './sealing.ts'
 
 const request: RequestFacts = {
   conversation: { field: 'messages', kinds: 'an array of messages', mayBeText: false },
@@ -54,6 +55,7 @@ export const messages: SharedWire = {
     credential: apiKeyHeader,
     versionHeaders: { spellings: ['msgwire', 'anthropic'], versionDefault: '2023-06-01' },
     signsReasoning: true,
+    sealing,
     encodeRequest,
     createDecoder: (profile, onAnswer) => new MessagesDecoder(profile, onAnswer),
   },
