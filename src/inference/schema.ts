@@ -172,8 +172,13 @@ export function withoutRootBranches(raw: RawJson): RawJson | undefined {
 }
 
 const beginsWithProperties = /^\{\s*"type"\s*:\s*"object"\s*,\s*"properties"\s*:\s*\{/
-/** Matches a member that is null. Encoders write `"required": null` at or near the end, so only that is searched. */
-const nullMember = /:\s*null\b/
+/** The keywords that OpenAI refuses at the root. */
+const refusedAtRoot = ['not', 'enum', 'const']
+/**
+ * Matches a member that is null, or a keyword of `refusedAtRoot`. Encoders write such members at or near the end of the
+ * root, so only that is searched. `:\s*null` and a quote before a group cost twice as much.
+ */
+const refusedMember = /(?::null|: null|"not"|"enum"|"const")/
 const endLength = 64
 
 /** The keywords that may have the value null. A member of another name that is null says nothing. */
@@ -197,16 +202,24 @@ function isForeign(pattern: unknown): boolean {
  *   missing properties" and "array schema missing items".
  * - Patterns that Python's `re` cannot compile are removed. The error is "… is not a 'regex'" (BerriAI/litellm#40485).
  * - If such a schema has keywords that are null, they are removed. The error is "None is not of type 'array'".
- * @param onLoosened called if a pattern was removed, since the schema then allows more
+ * - `not`, `enum` and `const` are removed from the root of such a schema. The error is "schema must have type 'object' and
+ *   not have 'oneOf'/'anyOf'/'allOf'/'enum'/'const'/'not' at the top level" (goruck/home-generative-agent#545).
+ * @param onLoosened called with what was removed, if the schema then allows more
  */
-export function spellOut(raw: RawJson, onLoosened: () => void): RawJson {
+export function spellOut(raw: RawJson, onLoosened: (removed: string) => void): RawJson {
   const { source } = raw
   // The JSON of a pattern that Python refuses has one of these texts. Some writers escape the `<` of `(?<`.
   const mayBeForeign = source.includes('\\\\') || source.includes('(?') || source.includes('[^]')
-  const mayHaveNull = nullMember.test(source.slice(-endLength))
-  if (!mayBeForeign && !mayHaveNull && beginsWithProperties.test(source) && !source.includes('"array"')) return raw
+  const mayBeRefused = refusedMember.test(source.slice(-endLength))
+  if (!mayBeForeign && !mayBeRefused && beginsWithProperties.test(source) && !source.includes('"array"')) return raw
   const root = asObject(parseExactly(source)) ?? {}
   let isChanged = removeNulls(root)
+  for (const key of refusedAtRoot) {
+    if (root[key] === undefined) continue
+    delete root[key]
+    isChanged = true
+    onLoosened('a keyword at the root of a schema')
+  }
   if (root['properties'] === undefined && root['$ref'] === undefined) {
     root['properties'] = {}
     isChanged = true
@@ -222,7 +235,7 @@ export function spellOut(raw: RawJson, onLoosened: () => void): RawJson {
     }
     if (removeForeign(schema)) {
       isChanged = true
-      onLoosened()
+      onLoosened('a pattern')
     }
     for (const inner of innerSchemas(schema)) waiting.push(inner)
     for (const key of ['oneOf', 'allOf', 'prefixItems'])

@@ -898,6 +898,34 @@ test('R-SCHEMA members of null are left out of the schemas for OpenAI, which ref
   deepEqual(sent(plain, 'default-chat'), plain)
 })
 
+test('R-SCHEMA T9 OpenAI gets no `not`, `enum` or `const` at the root of a tool’s schema, which it refuses', () => {
+  const sent = (to: 'chat' | 'responses', schema: object, profile = 'openai') => {
+    const ask = messagesAsk({ tools: [{ name: 'f', input_schema: schema }] })
+    const { body, encoded } = translate('messages', to, ask, { profile })
+    const [tool] = body.tools
+    return [(tool.function ?? tool).parameters, encoded.losses.map(({ field, what }) => [field, what])]
+  }
+  const inner = { a: { type: 'string', enum: ['x'], not: { const: 'y' } }, b: { const: 1 } }
+  const plain = { type: 'object', properties: inner }
+  const both = { required: ['a', 'b'] }
+  for (const to of ['chat', 'responses'] as const) {
+    for (const schema of [
+      { ...plain, not: both },
+      { ...plain, not: both, additionalProperties: false },
+      { ...plain, enum: [{ a: 'x' }] },
+      { ...plain, const: { a: 'x' } },
+      { not: both, ...plain },
+    ]) {
+      const { not: _, enum: __, const: ___, ...rest } = schema as Record<string, unknown>
+      deepEqual(sent(to, schema), [rest, [['tools', 'rewritten']]])
+    }
+    deepEqual(sent(to, { enum: ['x'] }), [{ type: 'object', properties: {} }, [['tools', 'rewritten']]])
+    deepEqual(sent(to, plain), [plain, []])
+  }
+  const said = { ...plain, not: both }
+  deepEqual(sent('chat', said, 'default-chat'), [said, []])
+})
+
 test('R-SYS R-PRE T23 the profiles of Anthropic accept what its models of their time accept', () => {
   const ask = chatAsk({
     messages: [user, { role: 'system', content: 'Be brief.' }, { role: 'assistant', content: 'Sure' }],

@@ -27,7 +27,8 @@ export function toolFields(
   strictOf: (tool: Tool) => boolean | undefined,
 ): EncodedTool {
   if (choice.tools.length === 0) return {}
-  const noteLoosened = () => losses.add('tools', 'rewritten', 'a pattern that the upstream cannot read, removed')
+  const noteLoosened = (removed: string) =>
+    losses.add('tools', 'rewritten', `${removed} that the upstream does not accept, removed`)
   return {
     tools: choice.tools.map((tool) => {
       const { name, description } = tool
