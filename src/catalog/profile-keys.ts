@@ -87,6 +87,7 @@ export const profileKeys = z.strictObject({
     'chat, responses: the tool schemas that the upstream accepts. `plain`: the root is an object with `properties`, every array has `items`, and Python can compile every `pattern`.',
   ),
   tool_name_max: count(11).describe('The longest tool name that the upstream accepts, in characters.'),
+  tool_name_start: oneOf(['any', 'letter']).describe('The first character that a tool name may have at the upstream.'),
   // The gateway searches the answer for all stop sequences beyond this number (R-STOP).
   max_stops: count(0).describe(
     'How many stop sequences the upstream accepts. The gateway itself applies any further ones.',

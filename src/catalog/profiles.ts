@@ -73,6 +73,7 @@ const plainest: ProfileValues = {
   toolChoice: new Set(anyChoice),
   toolIdStyle: 're64',
   toolNameMax: 64,
+  toolNameStart: 'any',
   maxStops: 4,
   operatorInPlace: 'any',
   // Few servers besides the wire's author know the role `developer`.
@@ -299,10 +300,15 @@ const gemini: ProfileSetting = {
      top_k prompt_cache_retention prediction safety_identifier verbosity`.split(/\s+/),
   ),
   strictFields: true,
+  // "Invalid function name. Must start with a letter or an underscore." (diegosouzapw/OmniRoute#13715)
+  toolNameStart: 'letter',
   maxStops: 5,
   operatorInPlace: 'first_only',
   refusals: refusals.gemini,
 }
+
+/** The error is "function name is invalid, must start with a letter" (MoonshotAI/kimi-cli#2531). */
+const kimiNameStart = 'letter'
 
 /** Profiles by name and wire: the differences from the plain profile of the wire, and the reasons for them. */
 const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
@@ -427,6 +433,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
         'prompt_cache_options',
       ]),
       toolChoice: new Set(['auto', 'none']),
+      toolNameStart: kimiNameStart,
       // Kimi models were trained on call ids such as `functions.<name>:<n>`, and often fail with other ids.
       toolIdStyle: 'fn_index',
       shape: 'json',
@@ -436,7 +443,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
     },
     // Moonshot's error for missing thinking is "thinking is enabled but reasoning_content is missing in assistant tool
     // call message".
-    messages: { unprovenThought: 'pass', refusals: refusals.moonshot },
+    messages: { unprovenThought: 'pass', toolNameStart: kimiNameStart, refusals: refusals.moonshot },
   },
   qwen: {
     chat: {

@@ -20,7 +20,7 @@ type Unknowns = {
  * list.
  */
 const priceKeys = ['bands', 'counts', 'from', 'geos', 'tiers']
-const profileKeys = ['cache_life', 'cumulative', 'envelope', 'reasoning.forced_calls']
+const profileKeys = ['cache_life', 'cumulative', 'envelope', 'reasoning.forced_calls', 'tool_name_start']
 const modelKeys = ['affinity', 'chain', 'chain_return', 'cost', 'prices[]', 'when', 'upstream[].cost']
 
 const unknowns: Readonly<Record<OlderRelease, Unknowns>> = {

@@ -1,6 +1,9 @@
 import { sha256Hex } from '../ids.ts'
 import type { InferenceRequest, ToolName } from './request.ts'
 
+/** The rules of an upstream for tool names, from its profile. */
+type NameRules = { readonly toolNameMax: number; readonly toolNameStart: 'any' | 'letter' }
+
 export type Names = {
   /** Returns the upstream's name for a tool. The tool may be declared, or it may occur only in the history. */
   upstreamOf: (tool: ToolName) => string
@@ -13,14 +16,14 @@ export type Names = {
  * that the wire accepts stays. A member of a namespace gets its bare name if no other declared tool has that name.
  * Names depend only on the order of the conversation, so that they stay the same as it grows (ruling T8).
  */
-export function assignNames(request: Pick<InferenceRequest, 'tools' | 'turns'>, nameLengthMax: number): Names {
-  if (areTaken(request, nameLengthMax)) return { upstreamOf: ({ name }) => name, restore: new Map() }
+export function assignNames(request: Pick<InferenceRequest, 'tools' | 'turns'>, rules: NameRules): Names {
+  if (areTaken(request, rules)) return { upstreamOf: ({ name }) => name, restore: new Map() }
   const declaredAs = Map.groupBy(request.tools, (tool) => tool.name)
   const upstream = new Map<string, string>()
   const restore = new Map<string, ToolName>()
   const taken = new Set<string>()
   // A declared name that the wire accepts is never given to another tool.
-  for (const tool of request.tools) if (!tool.namespace && isLegal(tool.name, nameLengthMax)) assign(tool, tool.name)
+  for (const tool of request.tools) if (!tool.namespace && isLegal(tool.name, rules)) assign(tool, tool.name)
   for (const tool of request.tools) if (!upstream.has(keyOf(tool))) assign(tool, candidateFor(tool, 1))
   for (const turn of request.turns) {
     if (turn.by !== 'model') continue
@@ -33,7 +36,7 @@ export function assignNames(request: Pick<InferenceRequest, 'tools' | 'turns'>, 
   return { upstreamOf: (tool) => upstream.get(keyOf(resolve(tool))) ?? tool.name, restore }
 
   function assign(tool: ToolName, candidate: string) {
-    const name = aliasFor(candidate, nameLengthMax, taken)
+    const name = aliasFor(candidate, rules, taken)
     taken.add(name)
     upstream.set(keyOf(tool), name)
     if (name !== tool.name || tool.namespace) restore.set(name, named(tool))
@@ -58,12 +61,12 @@ export function assignNames(request: Pick<InferenceRequest, 'tools' | 'turns'>, 
 }
 
 /** Whether all tools can keep their names. Requests that declare a tool twice were refused before. */
-function areTaken({ tools, turns }: Pick<InferenceRequest, 'tools' | 'turns'>, lengthMax: number): boolean {
-  for (const { name, namespace } of tools) if (namespace || !isLegal(name, lengthMax)) return false
+function areTaken({ tools, turns }: Pick<InferenceRequest, 'tools' | 'turns'>, rules: NameRules): boolean {
+  for (const { name, namespace } of tools) if (namespace || !isLegal(name, rules)) return false
   for (const turn of turns)
     if (turn.by === 'model')
       for (const part of turn.parts)
-        if (part.type === 'tool_call' && (part.namespace || !isLegal(part.name, lengthMax))) return false
+        if (part.type === 'tool_call' && (part.namespace || !isLegal(part.name, rules))) return false
   return true
 }
 
@@ -78,20 +81,23 @@ function named(tool: ToolName): ToolName {
   return tool.namespace ? { name: tool.name, namespace: tool.namespace } : { name: tool.name }
 }
 
-function isLegal(name: string, lengthMax: number): boolean {
-  return name.length > 0 && name.length <= lengthMax && !/[^A-Za-z0-9_-]/.test(name)
+function isLegal(name: string, { toolNameMax, toolNameStart }: NameRules): boolean {
+  if (toolNameStart === 'letter' && !/^[A-Za-z]/.test(name)) return false
+  return name.length > 0 && name.length <= toolNameMax && !/[^A-Za-z0-9_-]/.test(name)
 }
 
 /**
  * Returns the candidate. If the candidate is invalid or taken, its beginning is returned with a part of its hash.
- * Invalid characters in that beginning are replaced.
+ * Invalid characters in that beginning are replaced, and a missing letter is put before it.
  */
-function aliasFor(candidate: string, lengthMax: number, taken: Set<string>): string {
-  if (isLegal(candidate, lengthMax) && !taken.has(candidate)) return candidate
-  const clean = candidate.replace(/[^A-Za-z0-9_-]/g, '_')
+function aliasFor(candidate: string, rules: NameRules, taken: Set<string>): string {
+  if (isLegal(candidate, rules) && !taken.has(candidate)) return candidate
+  const { toolNameMax, toolNameStart } = rules
+  const start = toolNameStart === 'letter' && !/^[A-Za-z]/.test(candidate) ? 't_' : ''
+  const clean = start + candidate.replace(/[^A-Za-z0-9_-]/g, '_')
   const digest = sha256Hex(candidate)
-  for (let digits = 10; digits < lengthMax && digits <= digest.length; digits++) {
-    const alias = `${clean.slice(0, lengthMax - 1 - digits)}_${digest.slice(0, digits)}`
+  for (let digits = 10; digits < toolNameMax && digits <= digest.length; digits++) {
+    const alias = `${clean.slice(0, toolNameMax - 1 - digits)}_${digest.slice(0, digits)}`
     if (!taken.has(alias)) return alias
   }
   throw new Error('no free tool name')

@@ -23,17 +23,22 @@ import {
 import {
   blockStart,
   blockStop,
+  call,
   completion,
+  counts,
   created,
+  done,
   events,
   message,
   messageDelta,
   messageStart,
   messageStop,
+  reason,
   terminal,
   textBlock,
   thinkingBlock,
   toolBlock,
+  usage,
   wholeMessage,
 } from './upstreams.ts'
 
@@ -47,7 +52,8 @@ before(async () => {
   })
   const twin = { ...plainModels()[0]!, id: 'twin-messages' }
   const claude = { ...plainModels()[0]!, id: 'claude-messages', profile: 'anthropic-always-thinking' }
-  gateway = await startScriptedGateway({ models: [...plainModels(), keyed, twin, claude] })
+  const kimi = testModel('kimi-chat', 'chat', { upstream_model: 'hosted-model', profile: 'moonshot' })
+  gateway = await startScriptedGateway({ models: [...plainModels(), keyed, twin, claude, kimi] })
 })
 after(() => gateway.close())
 
@@ -200,6 +206,26 @@ for (const client of ['chat', 'responses'] as const) {
     )
     assert.deepEqual(unnamed, marked)
     assert.doesNotMatch(JSON.stringify(shot), /cache_control/)
+  })
+}
+
+for (const stream of [true, false]) {
+  test(`R-NAME a name that begins with a digit is another one for Kimi, and the client's own in the call (${stream ? 'stream' : 'JSON'})`, async () => {
+    const tools = [{ name: '21st_magic', input_schema: { type: 'object' } }]
+    const body = { ...say('messages', 'chat', { tools, stream }), model: 'kimi-chat' }
+    gateway.play((response) => {
+      const { name } = gateway.asked.at(-1)!.body['tools'][0].function
+      assert.match(name, /^t_21st_magic_/)
+      const tool_calls = [{ id: 'c1', type: 'function', function: { name, arguments: '{}' } }]
+      const streamed = call([0, 'c1', name, '{}']) + reason('tool_calls') + usage(counts(5, 3)) + done
+      const whole = completion({ content: null, tool_calls }, 'tool_calls')
+      return (stream ? sse(streamed) : json(whole))(response)
+    })
+    const response = await gateway.post(paths.messages, body)
+    const told = await response.text()
+    assert.equal(response.status, 200, told)
+    const { content } = stream ? accumulate('messages', told) : JSON.parse(told)
+    assert.equal(content[0].name, '21st_magic')
   })
 }
 

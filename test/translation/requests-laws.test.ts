@@ -309,7 +309,7 @@ test('TP6 upstream names are unique and legal, and map back to their tools', () 
         list.map(({ name, namespace }) => (namespace ? { name, namespace } : { name })),
       ) as [ToolName[], ToolName[]]
       const turns: Turn[] = [...others, { by: 'model', parts: calls.map((one) => ({ ...callOf('c'), ...one })) }]
-      const names = assignNames({ tools: declared, turns }, 64)
+      const names = assignNames({ tools: declared, turns }, { toolNameMax: 64, toolNameStart: 'any' })
       for (const call of calls) ok(/^[A-Za-z0-9_-]{1,64}$/.test(names.upstreamOf(call)))
       const upstream = declared.map(names.upstreamOf)
       equal(new Set(upstream).size, declared.length)

@@ -54,6 +54,37 @@ test('Kimi gets no sampling settings, which are fixed, and no choice of a cache 
   ok(!('temperature' in up || 'top_p' in up))
 })
 
+for (const profile of ['moonshot', 'gemini'] as const)
+  test(`R-NAME ${profile} gets tool names that begin with a letter, and the client gets its own names back`, () => {
+    const tools = ['21st_magic', '_x', 'f1'].map((name) => ({ name, input_schema: { type: 'object' } }))
+    const call = { type: 'tool_use', id: 'toolu_1', name: '21st_magic', input: {} }
+    const result = { type: 'tool_result', tool_use_id: 'toolu_1', content: 'r' }
+    const messages = [
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', content: [call] },
+      { role: 'user', content: [result] },
+    ]
+    const choice = { type: 'tool', name: '21st_magic' }
+    const ask = { ...smallest.messages, tools, messages, tool_choice: choice }
+    const { body, encoded } = translate('messages', 'chat', ask, { profile })
+    const sent: string[] = translate(
+      'messages',
+      'chat',
+      { ...ask, tool_choice: undefined },
+      { profile },
+    ).body.tools.map((tool: { function: { name: string } }) => tool.function.name)
+    deepEqual(
+      sent.map((name) => name.replace(/_[0-9a-f]{10}$/, '_#')),
+      ['t_21st_magic_#', 't__x_#', 'f1'],
+    )
+    const called = body.messages.find((turn: { tool_calls?: unknown }) => turn.tool_calls)
+    equal(called.tool_calls[0].function.name, sent[0])
+    equal(body.tools[0].function.name, sent[0])
+    deepEqual([...encoded.names.values()], [{ name: '21st_magic' }, { name: '_x' }])
+    const kept = translate('messages', 'chat', ask).body.tools[0].function.name
+    equal(kept, '21st_magic')
+  })
+
 const thought = { type: 'thinking', thinking: 'deep', signature: 'sig' }
 const turns = [
   { role: 'user', content: 'Hi' },

@@ -63,7 +63,7 @@ export function prepareRequest(request: InferenceRequest, model: Model, limits: 
   refuseLongNames(request)
   refuseDuplicateTools(request)
   const ordered = normalise(request)
-  const names = assignNames(ordered, profile.toolNameMax)
+  const names = assignNames(ordered, profile)
   const renamed = renameCallIds(ordered.turns, profile.toolIdStyle, names.upstreamOf)
   const { format, line } = resolveFormat(request.format, profile.shape, limits.hasJsonMode, losses)
   const takesAllowed = limits.hasAllowedTools && profile.accepts.has('allowed_tools')
