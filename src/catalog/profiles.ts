@@ -307,8 +307,29 @@ const gemini: ProfileSetting = {
   refusals: refusals.gemini,
 }
 
-/** The error is "function name is invalid, must start with a letter" (MoonshotAI/kimi-cli#2531). */
-const kimiNameStart = 'letter'
+const moonshot: ProfileSetting = {
+  maxField: 'max_tokens',
+  hiddenReasoning: 'never',
+  reasoningField: 'reasoning_content',
+  replayThought: { when: 'tool_turns', required: true },
+  drops: new Set([
+    // The error is "invalid temperature: only 1 is allowed for this model" (QuantumNous/new-api#5372).
+    ...['temperature', 'top_p', 'presence_penalty', 'frequency_penalty'],
+    // With it, a client can choose a cache of one hour. Writes into that cache cost twice the input price, but the
+    // usage counts them together with other writes.
+    'prompt_cache_options',
+  ]),
+  toolChoice: new Set(['auto', 'none']),
+  accepts: new Set(['prompt_cache_key']),
+  // The error is "function name is invalid, must start with a letter" (MoonshotAI/kimi-cli#2531).
+  toolNameStart: 'letter',
+  // Kimi models were trained on call ids such as `functions.<name>:<n>`, and often fail with other ids.
+  toolIdStyle: 'fn_index',
+  shape: 'json',
+  prefill: 'flag:partial',
+  usageQuirk: 'top_level_cached',
+  refusals: refusals.moonshot,
+}
 
 /** Profiles by name and wire: the differences from the plain profile of the wire, and the reasons for them. */
 const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
@@ -420,30 +441,19 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
     },
   },
   moonshot: {
-    chat: {
-      maxField: 'max_tokens',
-      hiddenReasoning: 'never',
-      reasoningField: 'reasoning_content',
-      replayThought: { when: 'tool_turns', required: true },
-      drops: new Set([
-        // The error is "invalid temperature: only 1 is allowed for this model" (QuantumNous/new-api#5372).
-        ...['temperature', 'top_p', 'presence_penalty', 'frequency_penalty'],
-        // With it, a client can choose a cache of one hour. Writes into that cache cost twice the input price, but the
-        // usage counts them together with other writes.
-        'prompt_cache_options',
-      ]),
-      toolChoice: new Set(['auto', 'none']),
-      toolNameStart: kimiNameStart,
-      // Kimi models were trained on call ids such as `functions.<name>:<n>`, and often fail with other ids.
-      toolIdStyle: 'fn_index',
-      shape: 'json',
-      prefill: 'flag:partial',
-      usageQuirk: 'top_level_cached',
-      refusals: refusals.moonshot,
-    },
+    chat: moonshot,
     // Moonshot's error for missing thinking is "thinking is enabled but reasoning_content is missing in assistant tool
     // call message".
-    messages: { unprovenThought: 'pass', toolNameStart: kimiNameStart, refusals: refusals.moonshot },
+    messages: { unprovenThought: 'pass', toolNameStart: 'letter', refusals: refusals.moonshot },
+  },
+  // Kimi K3 and K3.1 always think, and unlike K2 accept `required` (platform.kimi.ai/docs/guide, 2026-11).
+  'moonshot-k3': {
+    chat: {
+      ...moonshot,
+      reasoning: { style: 'effort', levels: ['low', 'high', 'max'], default: 'max', canDisable: false },
+      // For the choice of one tool: "tool_choice 'specified' is incompatible with thinking enabled".
+      toolChoice: new Set(['auto', 'none', 'required']),
+    },
   },
   qwen: {
     chat: {

@@ -37,7 +37,7 @@ const unknowns: Readonly<Record<OlderRelease, Unknowns>> = {
       ...['stream', 'whole'].map((key) => `upstreams.*.paths.*.${key}`),
       ...['ca_file', 'proxy'].map((key) => `webhooks[].${key}`),
     ],
-    profiles: /^(anthropic-(bedrock|google|mantle)(-fixed-sampling)?|anthropic-.*always-thinking|zai)$/,
+    profiles: /^(anthropic-(bedrock|google|mantle)(-fixed-sampling)?|anthropic-.*always-thinking|moonshot-k3|zai)$/,
     events: /^(account_budget_|person_budget_|needs_changed$)/,
     durations: /^(timeouts\.\w+|billing\.read_on|telemetry\.otlp\.(metrics_)?interval|.*\.key_lifetime)$/,
     durationMaxMs: 24 * 3_600_000,

@@ -54,6 +54,24 @@ test('Kimi gets no sampling settings, which are fixed, and no choice of a cache 
   ok(!('temperature' in up || 'top_p' in up))
 })
 
+test('Y6 Kimi K3 is asked for its own levels of reasoning, is forced to call with `required`, and gets the cache key', () => {
+  const tools = ['f', 'g'].map((name) => ({ name, input_schema: { type: 'object' } }))
+  const asked = (more: object, profile = 'moonshot-k3') => {
+    const setting = { profile, cacheKey: 'k' }
+    const { body } = translate('messages', 'chat', { ...smallest.messages, max_tokens: 4096, tools, ...more }, setting)
+    const { reasoning_effort: effort, tool_choice: choice, tools: sent, prompt_cache_key: key } = body
+    return [effort, choice, sent.length, key]
+  }
+  const effort = (level: string) => ({ thinking: { type: 'adaptive' }, output_config: { effort: level } })
+  deepEqual(asked({}), [undefined, undefined, 2, 'k'])
+  deepEqual(asked(effort('low')), ['low', undefined, 2, 'k'])
+  deepEqual(asked(effort('medium')), ['low', undefined, 2, 'k'])
+  deepEqual(asked(effort('max')), ['max', undefined, 2, 'k'])
+  deepEqual(asked({ tool_choice: { type: 'any' } }), [undefined, 'required', 2, 'k'])
+  deepEqual(asked({ tool_choice: { type: 'tool', name: 'f' } }), [undefined, 'required', 1, 'k'])
+  deepEqual(asked({ ...effort('high'), tool_choice: { type: 'any' } }, 'moonshot'), [undefined, 'auto', 2, 'k'])
+})
+
 for (const profile of ['moonshot', 'gemini'] as const)
   test(`R-NAME ${profile} gets tool names that begin with a letter, and the client gets its own names back`, () => {
     const tools = ['21st_magic', '_x', 'f1'].map((name) => ({ name, input_schema: { type: 'object' } }))
