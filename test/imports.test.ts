@@ -21,7 +21,7 @@ const rules: Record<string, ImportRule> = {
   registers: {},
   bytes: { outside: ['node:buffer', 'node:crypto', 'node:zlib'] },
   ids: { outside: ['node:crypto'] },
-  clouds: { outside: ['node:crypto', 'node:zlib'] },
+  clouds: { may: ['bytes'], outside: ['node:crypto', 'node:zlib'] },
   inference: { may: ['ids', 'bytes'] },
   catalog: { may: ['inference'], outside: ['zod', './presets.json'] },
   wires: {
