@@ -106,13 +106,13 @@ export function createOperations(parts: LiveParts): AdminOperations {
     const found: RequestRow[] = []
     let group: RequestRow[] = []
     let groupMs: number | undefined
-    for (const recent of recents.list(filter)) {
+    const untilMs = Math.min(filter.untilMs ?? Number.POSITIVE_INFINITY, (beyond?.atMs ?? Number.POSITIVE_INFINITY) + 1)
+    for (const recent of recents.list({ ...filter, untilMs, isTold })) {
       if (recent.overMs !== groupMs) {
         take()
         if (found.length >= limit) break
         groupMs = recent.overMs
       }
-      if ((beyond && recent.overMs > beyond.atMs) || !isTold(recent)) continue
       const row = rowOf(recent)
       if (fits(row, filter) && (!beyond || isBeyond(row, beyond))) group.push(row)
     }

@@ -23,15 +23,27 @@ type RecentsOptions = {
   bytesMax?: number
 }
 
-/** Selects requests by the account and the keys that paid. A missing member matches all. */
-type RecentsFilter = { accountId?: string | undefined; keyIds?: readonly string[] | undefined }
+/** Selects requests. A missing member matches all. */
+type RecentsFilter = {
+  accountId?: string | undefined
+  keyIds?: readonly string[] | undefined
+  models?: readonly string[] | undefined
+  upstreams?: readonly string[] | undefined
+  outcomes?: readonly string[] | undefined
+  /** Selects requests that ended at this time or later. */
+  sinceMs?: number | undefined
+  /** Selects requests that ended before this time. */
+  untilMs?: number | undefined
+  /** Selects requests by the facts that are read first. */
+  isTold?: ((record: Glance) => boolean) | undefined
+}
 
 /** The last requests, in memory. When a request is forgotten, only its facts in the ledger remain. */
 export type Recents = {
   /** Receives the record of every finished request. */
   note(record: CallRecord): void
   find(requestId: string): Recent | undefined
-  /** Lists all requests, or the requests of an account or of some of its keys. The newest request comes first. */
+  /** Lists the requests that match. The newest request comes first. */
   list(of?: RecentsFilter): Iterable<Recent>
   /** The ids of all requests, in no order. */
   ids(): Iterable<string>
@@ -141,11 +153,15 @@ class Ring {
     return undefined
   }
 
-  *latest({ accountId, keyIds }: RecentsFilter): IterableIterator<Recent> {
-    const keys = keyIds && new Set<unknown>(keyIds)
+  /** Reads only matching records. A customer whose filter matches nothing would otherwise block all others. */
+  *latest(of: RecentsFilter): IterableIterator<Recent> {
+    const { sinceMs = Number.NEGATIVE_INFINITY, untilMs = Number.POSITIVE_INFINITY, isTold = () => true } = of
+    const wanted = wantedOf(of)
     for (let at = this.count - 1; at >= 0; at--) {
       const place = this.#placeOf(at)
-      if (this.#records.isPaidBy(place, accountId, keys)) yield this.#read(place)
+      const overMs = this.#overMs[place]!
+      if (overMs < sinceMs || overMs >= untilMs || !this.#records.has(place, wanted)) continue
+      if (isTold(this.#records.glanceAt(place))) yield this.#read(place)
     }
   }
 
@@ -172,6 +188,20 @@ class Ring {
     this.#hasForgotten = true
     this.count--
   }
+}
+
+/** Returns the columns that a filter names, each with the values that match. A record without an outcome is `ok`. */
+function wantedOf({ accountId, keyIds, models, upstreams, outcomes }: RecentsFilter): WantedColumns {
+  const named = {
+    accountId: accountId === undefined ? undefined : [accountId],
+    keyId: keyIds,
+    model: models,
+    upstream: upstreams,
+    outcome: outcomes?.includes('ok') ? [...outcomes, undefined] : outcomes,
+  }
+  return Object.entries(named).flatMap(([name, values]) =>
+    values ? [[name as keyof typeof named, new Set<unknown>(values)] as const] : [],
+  )
 }
 
 /** Limits for the facts of one request, because a conversation may be of any length. */
@@ -226,6 +256,12 @@ const usageNames = [
   ...(['inputTokens', 'cacheReadTokens', 'cacheWriteTokens', 'cacheWrite1hTokens'] as const),
   ...(['outputTokens', 'reasoningTokens'] as const),
 ] satisfies (keyof Usage)[]
+
+/** Columns, each with the values that match. */
+type WantedColumns = readonly (readonly [name: (typeof keptNames)[number], values: ReadonlySet<unknown>])[]
+
+/** The facts that decide whether a request is shown. */
+type Glance = Pick<FinishedRecord, 'walk' | 'outcome' | 'status'>
 
 /** The facts from which a finished request is explained. */
 export type FinishedRecord = Pick<
@@ -294,13 +330,20 @@ export class PackedRecords {
     return this.#kept.id[place] as string
   }
 
-  /**
-   * Whether this account and one of these keys paid for a record; undefined stands for any account or any key. Reading
-   * the whole record would take a hundred times as long.
-   */
-  isPaidBy(place: number, accountId: string | undefined, keyIds: ReadonlySet<unknown> | undefined): boolean {
-    const { accountId: accounts, keyId: keys } = this.#kept
-    return (accountId === undefined || accounts[place] === accountId) && (keyIds?.has(keys[place]) ?? true)
+  /** Whether a record has one of the values in each column. Reading the whole record takes a hundred times as long. */
+  has(place: number, wanted: WantedColumns): boolean {
+    for (const [name, values] of wanted) if (!values.has(this.#kept[name][place])) return false
+    return true
+  }
+
+  /** Reads the facts of a record that decide whether it is shown. */
+  glanceAt(place: number): Glance {
+    const { walk, outcome } = this.#kept
+    return {
+      walk: walk[place] as Glance['walk'],
+      outcome: outcome[place] as Glance['outcome'],
+      status: known(this.#numbers.status[place]!),
+    }
   }
 
   /** Releases the objects of a record, so that they can be collected. */

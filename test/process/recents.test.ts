@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import type { CallRecord } from '../../src/gateway/record.ts'
-import { createRecents } from '../../src/live/recents.ts'
+import { createRecents, PackedRecords } from '../../src/live/recents.ts'
 import { collect } from '../support/garbage.ts'
 
 function usedBytes(): number {
@@ -99,20 +99,47 @@ test('B10 memory of requests is bounded in bytes, whatever names their clients s
   }
 })
 
-test('issue 47: the requests of an account and its keys equal those of the whole list, and no other record is built', () => {
+test('issue 47: the requests that match a filter equal those of the whole list, and no other record is built', (t) => {
   const ids = fc.constantFrom(undefined, 'a', 'b', 'c')
   const kept = fc.array(fc.tuple(ids, ids), { maxLength: 40 })
-  const filter = fc.record({ accountId: ids, keyIds: fc.option(fc.subarray(['a', 'b', 'c']), { nil: undefined }) })
+  const some = <T>(all: T[]) => fc.option(fc.subarray(all), { nil: undefined })
+  const filter = fc.record({
+    accountId: ids,
+    keyIds: some(['a', 'b', 'c']),
+    models: some(['m0', 'm1']),
+    upstreams: some(['u0', 'u1']),
+    outcomes: some(['ok', 'refused']),
+    sinceMs: fc.option(fc.nat(40), { nil: undefined }),
+    untilMs: fc.option(fc.nat(40), { nil: undefined }),
+  })
+  const read = t.mock.method(PackedRecords.prototype, 'get')
   fc.assert(
     fc.property(kept, filter, (owners, of) => {
       const recents = createRecents({ requestsMax: 20, namelessMax: 5 })
       for (const [number, [accountId, keyId]] of owners.entries())
-        recents.note({ ...record(number), accountId: accountId!, keyId: keyId! })
+        recents.note({
+          ...record(number, { model: `m${number % 3}`, upstream: `u${number % 2}` }),
+          outcome: ([undefined, 'ok', 'refused'] as const)[number % 3]!,
+          ...{ accountId: accountId!, keyId: keyId! },
+        })
+      const isOne = (list: readonly string[] | undefined, value: string | undefined) =>
+        list?.includes(value ?? '') ?? true
       const wanted = [...recents.list()].filter(
-        ({ accountId, keyId }) =>
-          (of.accountId === undefined || accountId === of.accountId) && (of.keyIds?.includes(keyId ?? '') ?? true),
+        ({ accountId, keyId, model, upstream, outcome = 'ok', overMs }) =>
+          (of.accountId === undefined || accountId === of.accountId) &&
+          isOne(of.keyIds, keyId) &&
+          isOne(of.models, model) &&
+          isOne(of.upstreams, upstream) &&
+          isOne(of.outcomes, outcome) &&
+          overMs >= (of.sinceMs ?? 0) &&
+          overMs < (of.untilMs ?? 1_000),
       )
+      read.mock.resetCalls()
       assert.deepEqual([...recents.list(of)], wanted)
+      assert.equal(read.mock.callCount(), wanted.length)
+      read.mock.resetCalls()
+      assert.deepEqual([...recents.list({ ...of, isTold: () => false })], [])
+      assert.equal(read.mock.callCount(), 0)
     }),
   )
 })
