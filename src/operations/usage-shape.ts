@@ -103,6 +103,11 @@ function timeOf(measure: Measure): TimeName | undefined {
   return time
 }
 
+/** Returns the number of values that the measures have in each bucket. A time has several percentiles. */
+export function countColumns(asked: readonly Measure[]): number {
+  return asked.reduce((sum, measure) => sum + (timeOf(measure) ? percentiles.length : 1), 0)
+}
+
 type UsageView = {
   question: UsageQuestion
   measures: readonly Measure[]

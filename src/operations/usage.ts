@@ -24,13 +24,19 @@ import {
   wordFields,
   wordFlags,
 } from './usage-range.ts'
-import { formatUsageCsv, measures, neededOf, tellUsage, usageShape } from './usage-shape.ts'
+import { countColumns, formatUsageCsv, measures, neededOf, tellUsage, usageShape } from './usage-shape.ts'
 
 const bucketNames = ['auto', ...periods, 'all'] as const
 
 /** The most buckets that `auto` chooses for a chart, and the most in an answer. */
 const [plottedMax, bucketsMax] = [400, 2_000]
 const [groupsUsual, groupsMax] = [6, 50]
+
+/**
+ * The most values in an answer: groups times buckets times columns. More of them would block all other requests for
+ * hundreds of ms.
+ */
+const valuesMax = 150_000
 
 /** A range that is longer than this number of ms is read by days. */
 const longMs = 35 * 86_400_000
@@ -131,6 +137,7 @@ export async function showUsage(
   if (bucket === 'quarter' || isOther) refuseLong(range, isOther ? 'tz' : 'bucket', timeZone)
   const boundsMs = boundsOf(range, bucket, calendar)
   const by: readonly UsageGrouping[] = input.by ?? []
+  refuseLarge(input, boundsMs.length - 1)
   const { sums, times, sort } = neededOf(input.measures)
   const question: UsageQuestion = {
     bounds: boundsMs.map((ms) => Math.floor(ms / quarterMs)),
@@ -172,6 +179,19 @@ function refuseLong({ fromMs, toMs }: TimeRange, name: 'tz' | 'bucket', timeZone
     'range_too_large',
     `Figures are kept by hours of ${timeZone}, so these are summed from the entries of at most 7 days: ${instead}, or name a shorter range`,
     { mistakes: [{ pointer: `/${name}`, detail: 'at most 7 days' }] },
+  )
+}
+
+/** Refuses a query whose answer would be too large. @throws ProblemError */
+function refuseLarge({ by, top, measures }: FigureInput, buckets: number): void {
+  // Each answer has the total too, and an answer with groups has the sum of all further groups.
+  const series = by === undefined ? 2 : top + 2
+  const values = series * buckets * countColumns(measures)
+  if (values <= valuesMax) return
+  throw new ProblemError(
+    'range_too_large',
+    `The answer may have ${values} values, and at most ${valuesMax} are given: name a longer \`bucket\`, fewer groups (\`top\`), fewer \`measures\`, or a shorter range`,
+    { mistakes: [{ pointer: '/bucket', detail: `at most ${valuesMax} values` }] },
   )
 }
 

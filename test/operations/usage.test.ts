@@ -182,6 +182,33 @@ test('issue 46: quarters and days of another zone are summed from the entries, f
   assert.equal(usageOf(await ask('GET', '/usage?last=24h&bucket=auto')).buckets.length, 25)
 })
 
+test('a usage query for too many values is refused with the cure, for operators and owners', async () => {
+  const { gateway, ask, keyA } = await startApi({ config: { own_pages: true } })
+  await pay(gateway, 'native-chat')
+  const own = async (query: string) => {
+    const told = await fetch(`${gateway.url}/console/api/usage?${query}`, {
+      headers: { authorization: `Bearer ${keyA}` },
+    })
+    return { status: told.status, headers: told.headers, text: '', body: await told.json() } as Told
+  }
+  const askAny = [(query: string) => ask('GET', `/usage?${query}`), own]
+  const columns = 'measures=credits,requests,errors,first_byte_ms'
+  for (const asked of askAny) {
+    const told = await asked(`last=80d&bucket=hour&by=model&top=50&${columns}`)
+    const { errors, detail } = told.body as unknown as { errors: { pointer: string }[]; detail: string }
+    assert.deepEqual([problemOf(told), told.status, errors[0]!.pointer], ['range_too_large', 400, '/bucket'])
+    assert.match(detail, /at most 150000 .*: name a longer `bucket`, fewer groups \(`top`\), fewer `measures`/)
+    for (const query of [
+      `last=80d&bucket=hour&by=model&top=6&${columns}`,
+      `last=80d&bucket=day&by=model&top=50&${columns}`,
+      `last=30d&bucket=hour&by=model&top=50`,
+      `last=80d&bucket=hour&by=model&top=50&measures=credits`,
+      `last=80d&bucket=hour&${columns},total_ms,input_tokens,output_tokens`,
+    ])
+      assert.equal((await asked(query)).status, 200, query)
+  }
+})
+
 test('issue 46 NEW-3: a rotated key and its successors are one group of reports, under the name of the newest', async () => {
   const { gateway, books, ask } = await startApi()
   const { id: account } = gateway.store.listAccounts().find(({ name }) => name === 'tester')!
