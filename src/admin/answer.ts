@@ -24,6 +24,11 @@ export type AdminRequest = {
    * @throws the errors of `readBody` in `src/http`, and of `large.begin`
    */
   readBody(bytesMax: number, large?: LargeBody): Promise<Buffer>
+  /**
+   * Counts the request for an account, where all accounts share a number of places.
+   * @throws ProblemError if the account has as many requests as it may have
+   */
+  countFor?(accountId: string): void
 }
 
 /** @property room counts the memory of a body @property begin waits for the turn of the body, as parsing takes long */

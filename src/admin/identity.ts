@@ -37,7 +37,7 @@ export function createIdentity(parts: IdentityParts) {
 
   /** Identifies the caller. @throws ProblemError without a valid token, or if the caller sends too many requests */
   async function identify(
-    { exchange: request, record }: Pick<AdminRequest, 'exchange' | 'record'>,
+    { exchange: request, record, countFor }: Pick<AdminRequest, 'exchange' | 'record' | 'countFor'>,
     site: Site,
     address: string,
   ): Promise<{ who: Principal; isCookie: boolean; isStillGood: () => Promise<boolean> }> {
@@ -68,6 +68,7 @@ export function createIdentity(parts: IdentityParts) {
     if (record && who.kind === 'owner') noteOwner(record, who)
     const place = takePlace(who)
     if (!place.ok) throw tooMany('You ask too often.', place.retryAfterSeconds)
+    if (who.kind === 'owner') countFor?.(who.account.id)
     return { who, isCookie: cookie !== undefined, isStillGood }
 
     /** Whether the token is still valid. Long answers check this, and continue if the store does not respond. */

@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.ts'
+import { mayTake } from '../gateway/fairness/places.ts'
 import type { CallRecord, RecordListener } from '../gateway/record.ts'
 import type { HttpExchange } from '../http/http-exchange.ts'
 import type { Side, SideAnswer } from '../http/routes.ts'
@@ -61,17 +62,22 @@ export function createSide(routes: readonly SideRoute[], listeners: readonly Rec
 const retrySoon = { headers: { 'retry-after': '2' } }
 
 /**
- * Limits how many requests of an API run at once. Under overload, all requests of this API are refused, because
- * requests to models come first. A request does not count while its body is missing, so that slow clients do not use up
- * the limit.
+ * Limits how many requests of an API run at once, of all accounts and of each account (see `mayTake`). Under overload,
+ * all requests of this API are refused, because requests to models come first. A request does not count while its body
+ * is missing, so that slow clients do not use up the limit.
  */
 export function giveWay(answer: AdminHandler, atOnceMax: number, isShedding: () => boolean): AdminHandler {
-  const running = new Set<string>()
+  /** The account of each request that runs; undefined until it is known. */
+  const running = new Map<string, string | undefined>()
   return async (request) => {
     const { id } = request
+    let account: string | undefined
     const enter = () => {
-      if (running.size < atOnceMax && !isShedding()) running.add(id)
-      else throw new ProblemError('rate_limited', 'The gateway has much to do: ask again soon.', retrySoon)
+      if (running.size >= atOnceMax || isShedding())
+        throw new ProblemError('rate_limited', 'The gateway has much to do: ask again soon.', retrySoon)
+      const own = account === undefined ? 0 : [...running.values()].filter((one) => one === account).length
+      if (!mayTake(own, running.size, atOnceMax)) throw new ProblemError('rate_limited', accountFull, retrySoon)
+      running.set(id, account)
     }
     const readBody: AdminRequest['readBody'] = async (...limits) => {
       running.delete(id)
@@ -79,9 +85,14 @@ export function giveWay(answer: AdminHandler, atOnceMax: number, isShedding: () 
       enter()
       return body
     }
+    const countFor = (payer: string) => {
+      running.delete(id)
+      account = payer
+      enter()
+    }
     try {
       enter()
-      return await answer({ ...request, readBody })
+      return await answer({ ...request, readBody, countFor })
     } catch (error) {
       if (error instanceof ProblemError) return guard(tellProblem(error, id), id)
       throw error
@@ -90,3 +101,5 @@ export function giveWay(answer: AdminHandler, atOnceMax: number, isShedding: () 
     }
   }
 }
+
+const accountFull = 'Your account asks for as much at once as it may: ask again when answers have come.'

@@ -104,6 +104,30 @@ test('F-C2 own pages answer while the bodies of forty other requests are missing
   assert.equal((await own('/console/api/me', { headers: bearer(keyB) })).status, 200)
 })
 
+test('Y19 forty slow requests of two keys of an account leave own pages to other accounts, and the account gets a 429', async () => {
+  const { gateway, own, keyA, keyB } = await startOwn()
+  const other = gateway.store.createKey('b').key
+  await Promise.all([keyA, other].map((key) => gateway.untilKnown(key)))
+  const found = Promise.withResolvers<undefined>()
+  gateway.ledger.findDebit = () => found.promise
+  const answers: Answer[] = []
+  const slow = Array.from({ length: 40 }, async (_, at) => {
+    const headers = bearer(at % 2 === 0 ? keyB : other)
+    answers.push(await own(`/console/api/requests/req_${at}/explain`, { headers }))
+  })
+  await until(() => answers.length === 24, 'half of the places are taken')
+  for (const { status, headers } of answers) assert.deepEqual([status, headers['retry-after']], [429, '2'])
+  const refused = await own('/console/api/me', { headers: bearer(keyB) })
+  assert.equal(refused.status, 429)
+  assert.match((refused.body as { detail: string }).detail, /^Your account asks .*: ask again when answers have come/)
+  const me = await own('/console/api/me', { headers: bearer(keyA) })
+  assert.equal(me.status, 200, me.text)
+  found.resolve(undefined)
+  await Promise.all(slow)
+  assert.equal(answers.filter(({ status }) => status === 404).length, 16)
+  assert.equal((await own('/console/api/me', { headers: bearer(keyB) })).status, 200)
+})
+
 test('issue 47: cookies of sixty people at one address that ended overnight do not count as wrong keys', async () => {
   const { own, signIn, keyA, keyB } = await startOwn()
   const { cookie } = await signIn(keyB)
