@@ -91,8 +91,7 @@ export function createApi(parts: ApiParts): AdminHandler {
     const address = parts.peerOf(exchange.socket.remoteAddress ?? '', exchange.header('x-forwarded-for'))
     const shown = isOpen ? nobody : await identify(request, site, address)
     const operation = permit(matched, shown.who)
-    const isSafe = operation.operation.method === 'GET'
-    if (!isSafe && shown.isCookie && isCrossSite(exchange, site))
+    if (operation.operation.method !== 'GET' && shown.isCookie && isCrossSite(exchange, site))
       throw new ProblemError('cross_site', 'This comes from a page of another site.')
     if (parts.demoBooks) refuseInDemo(operation.operation)
     // Sign-ins are limited, because each successful sign-in commits to the store.
@@ -153,14 +152,15 @@ export function createApi(parts: ApiParts): AdminHandler {
       cookie: cookie === undefined ? undefined : digestOfCookie(cookie),
       lastEventId: exchange.header('last-event-id'),
     }
-    if (operation.csv && /\btext\/csv\b/.test(exchange.header('accept') ?? ''))
-      return nameUnreached(await exportRows(operation.csv(context, read.data), csvHeaders(operation)), operation, parts)
+    const isCsv = /\btext\/csv\b/.test(exchange.header('accept') ?? '')
+    const rows = isCsv ? operation.csv?.(context, read.data) : undefined
+    if (rows) return nameUnreached(await exportRows(rows, csvHeaders(operation), actor), operation, parts)
     const { cursor } = read.data as { cursor?: string }
     const beyond = cursor === undefined ? undefined : readCursor(operation.id, sent, cursor)
     const outcome = await operation.run({ ...context, beyond }, read.data).catch(async (error: unknown) => {
       throw await withCurrent(problemOf(error), operation, context, inPath)
     })
-    if ('rows' in outcome) return await exportRows(formatJsonLines(outcome.rows), { 'content-type': jsonLines })
+    if ('rows' in outcome) return await exportRows(formatJsonLines(outcome.rows), { 'content-type': jsonLines }, actor)
     if ('text' in outcome) return tellText(outcome)
     if ('play' in outcome) {
       parts.play(exchange, outcome.play, { requestId, ip: address }, share)

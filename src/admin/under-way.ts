@@ -1,4 +1,5 @@
 import type { Principal } from '../accounts/principals.ts'
+import { mayTake } from '../gateway/fairness/places.ts'
 import type { Operation } from '../operations/operation.ts'
 import type { ProblemError } from '../operations/problem.ts'
 import type { ApiAnswer } from './answer.ts'
@@ -7,7 +8,10 @@ import { tooMany } from './identity.ts'
 /** The most concurrent event streams of an operator. */
 const streamsMax = 20
 
-/** The most exports at the same time. Each keeps the thread that reads the store busy. */
+/**
+ * The most exports at the same time, of all operators (see `mayTake` for each). Each keeps the thread that reads the
+ * store busy.
+ */
 const exportsMax = 4
 
 /** The time between two checks whether an open stream's token or cookie is still valid, in ms. */
@@ -23,9 +27,12 @@ export function createUnderWay(nowMs: () => number) {
 
   /** Counts one more use of `name`. @returns a function that ends the use @throws ProblemError if `most` uses run */
   function take(name: string, most: number, refusal: () => ProblemError): () => void {
-    const count = counts.get(name) ?? 0
-    if (count >= most) throw refusal()
-    counts.set(name, count + 1)
+    if ((counts.get(name) ?? 0) >= most) throw refusal()
+    return count(name)
+  }
+
+  function count(name: string): () => void {
+    counts.set(name, (counts.get(name) ?? 0) + 1)
     return () => {
       const left = counts.get(name)! - 1
       if (left === 0) counts.delete(name)
@@ -53,6 +60,19 @@ export function createUnderWay(nowMs: () => number) {
     return { status: 200, headers, pieces: read(events, isStillGood), onClose: leave }
   }
 
+  /** Counts one more export of this operator. @returns a function that ends it @throws ProblemError if too many run */
+  function takeExport(actor: string): () => void {
+    const [own, all] = [`exports ${actor}`, 'exports']
+    const running = counts.get(all) ?? 0
+    if (running >= exportsMax) throw tooMany('Others export now.', 5)
+    if (!mayTake(counts.get(own) ?? 0, running, exportsMax))
+      throw tooMany('You export as much at once as you may: finish or cancel an export.', 5)
+    const leaves = [count(own), count(all)]
+    return () => {
+      for (const leave of leaves) leave()
+    }
+  }
+
   async function* read(events: AsyncIterable<string>, isStillGood: () => Promise<boolean>): AsyncIterable<string> {
     let lookedMs = nowMs()
     for await (const event of events) {
@@ -70,8 +90,12 @@ export function createUnderWay(nowMs: () => number) {
    * is reported.
    * @throws ProblemError if too many exports run, or if the request has a mistake
    */
-  async function exportRows(pieces: AsyncIterable<string>, headers: Record<string, string>): Promise<ApiAnswer> {
-    const leave = take('exports', exportsMax, () => tooMany('Others export now.', 5))
+  async function exportRows(
+    pieces: AsyncIterable<string>,
+    headers: Record<string, string>,
+    actor: string,
+  ): Promise<ApiAnswer> {
+    const leave = takeExport(actor)
     const rows = pieces[Symbol.asyncIterator]()
     try {
       const first = await rows.next()
@@ -81,7 +105,7 @@ export function createUnderWay(nowMs: () => number) {
       throw error
     }
 
-    /** Frees the place of the export and closes `rows`, because `chain` does not close them. */
+    /** Frees the places of the export and closes `rows`, because `chain` does not close them. */
     function onClose(): void {
       leave()
       // Nobody needs the row that is being read, so its errors are ignored.

@@ -3,9 +3,10 @@ import { METHODS, STATUS_CODES } from 'node:http'
 import test, { after, before } from 'node:test'
 import type { ApiAnswer } from '../../src/admin/answer.ts'
 import { guardHeaders } from '../../src/admin/guard.ts'
+import { createUnderWay } from '../../src/admin/under-way.ts'
 import { errorTable } from '../../src/errors.ts'
 import { answerHead } from '../../src/http/headers.ts'
-import { problems } from '../../src/operations/problem.ts'
+import { type ProblemError, problems } from '../../src/operations/problem.ts'
 import { openRaw, raw } from '../support/raw.ts'
 import { until, within } from '../support/waiting.ts'
 import { startApi } from './api.ts'
@@ -305,6 +306,31 @@ test('a client that leaves ends the pieces at once, even pending ones; an error 
   fail()
   const { answers, isClosed } = await reader.read()
   assert.deepEqual([answers[0]!.body, answers[0]!.isWhole, isClosed], ['a,b\n', false, true])
+})
+
+test('an operator who reads exports slowly leaves a place to each of two others, and gets a 429 that says what to do', async () => {
+  const { exportRows } = createUnderWay(() => 0)
+  const begin = async (actor: string) => {
+    const answer = exportRows(
+      (async function* () {
+        yield 'row'
+      })(),
+      {},
+      actor,
+    )
+    return answer.catch((error: ProblemError) => error)
+  }
+  const end = (one: Awaited<ReturnType<typeof begin>>) => (one as ApiAnswer).onClose!()
+  const slow = [await begin('vic'), await begin('vic')]
+  for (const one of slow) assert.equal((one as ApiAnswer).status, 200)
+  const refused = (await begin('vic')) as ProblemError
+  assert.deepEqual([refused.status, refused.headers['retry-after']], [429, '5'])
+  assert.match(refused.message, /^You export .*: finish or cancel an export/)
+  const others = [await begin('ann'), await begin('fay')]
+  for (const one of others) assert.equal((one as ApiAnswer).status, 200)
+  assert.match(((await begin('max')) as ProblemError).message, /^Others export now/)
+  end(slow[0]!)
+  assert.equal(((await begin('max')) as ApiAnswer).status, 200)
 })
 
 test('a stream beside an unread body closes its connection, as its headers say', async () => {
