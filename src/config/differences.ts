@@ -42,7 +42,7 @@ export function keepFixed(next: Config, before: Config): Config {
   const { listen, store, sealKey, reporting, adminUrl } = before
   const tls = before.tls && (next.tls ?? before.tls)
   const adminTls = before.adminTls && (next.adminTls ?? before.adminTls)
-  const signIn = next.signIn && before.signIn ? { ...next.signIn, ...providerOf(before.signIn) } : next.signIn
+  const signIn = before.signIn && { ...(next.signIn ?? before.signIn), ...providerOf(before.signIn) }
   return { ...next, listen, store, sealKey, reporting, adminUrl, tls, adminTls, signIn }
 }
 

@@ -164,7 +164,14 @@ test('Y19 rules and limits change with a reload, the provider with a restart', (
     assert.deepEqual(kept.signIn, expected.length > 0 ? before.signIn : next.signIn)
     assert.deepEqual(needsRestart(before, kept), [])
   }
-  assert.deepEqual(needsRestart(before, load({ api_url: base.api_url })), ['sign_in'])
+  const without = load({ api_url: base.api_url })
+  for (const [first, next] of [
+    [before, without],
+    [without, before],
+  ] as const) {
+    assert.deepEqual(needsRestart(first, next), ['sign_in'])
+    assert.deepEqual(keepFixed(next, first).signIn, first.signIn, 'sign_in is added and removed by a restart')
+  }
   assert.deepEqual(needsRestart(before, load({ ...base, own_pages: true })), [])
 })
 
