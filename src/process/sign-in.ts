@@ -37,7 +37,6 @@ export function createSignIn(parts: SignInParts) {
   const { nowMs } = api
   // `settings` is called only if the configuration has `sign_in`.
   const settings = () => config().signIn!
-  const providerSettings = createProviderSettings(settings, parts.env ?? process.env)
   const limits = createSignInLimits({ limits: () => config().signIn?.limits ?? noLimits, clockMs })
   let opening: ReturnType<typeof open> | undefined
   return { routes, admin, askAgain, limits }
@@ -86,7 +85,7 @@ export function createSignIn(parts: SignInParts) {
       import('../sign-in/signed-in.ts'),
       import('../sign-in/pages.ts'),
     ])
-    const provider = createProvider(providerSettings, { clockMs })
+    const provider = createProvider(() => toProvider(settings(), parts.env ?? process.env), { clockMs })
     const tickets = createTickets(sealKey, nowMs)
     const createPages = (place: SignInPagesParts['place'], site: KnownSite) =>
       createSignInPages({
@@ -98,16 +97,6 @@ export function createSignIn(parts: SignInParts) {
         note: (event, fields) => log.event('info', event, fields),
       })
     return { createPages, askAgain: createAskAgain(settings, provider, tickets, nowMs) }
-  }
-}
-
-/** Makes the function that returns the provider's settings. It returns the same object until a reload. */
-function createProviderSettings(settings: () => SignInSettings, env: NodeJS.ProcessEnv): () => ProviderSettings {
-  let made: { of: SignInSettings; settings: ProviderSettings } | undefined
-  return () => {
-    const of = settings()
-    if (made?.of !== of) made = { of, settings: toProvider(of, env) }
-    return made.settings
   }
 }
 

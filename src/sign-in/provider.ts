@@ -41,11 +41,11 @@ const [metadataMs, pauseMs, retryMs] = [3_600_000, 30_000, 2_000]
 /**
  * Creates the client for OpenID Connect: authorization codes with PKCE, `state` and `nonce`, and refreshes (decision
  * 64). Metadata and keys are cached; old ones are used while the provider is down.
- * @param settings called for each request, because a reload can change whether groups are needed
+ * @param settings called for each request, because a reload can change `groupsClaim`. The rest changes only at a restart.
  */
 export function createProvider(settings: () => ProviderSettings, { clockMs, renewalMs = 3_000 }: ProviderLimits) {
-  let known: { by: ProviderSettings; config: OpenId.Configuration; sinceMs: number } | undefined
-  let failed: { by: ProviderSettings; error: ProviderError; atMs: number } | undefined
+  let known: { config: OpenId.Configuration; sinceMs: number } | undefined
+  let failed: { error: ProviderError; atMs: number } | undefined
   let reading: Promise<void> | undefined
   return { begin, finish, renew, endSessionUrl }
 
@@ -138,25 +138,22 @@ export function createProvider(settings: () => ProviderSettings, { clockMs, rene
   /** Returns the metadata. Old metadata is returned at once while it is read again. Only the first read is awaited. */
   async function open(): Promise<OpenProvider> {
     const openid = await import('openid-client')
-    const by = settings()
-    const isKnown = known?.by === by
-    if (!isKnown || clockMs() - known!.sinceMs >= metadataMs) {
-      reading ??= read(openid, by).finally(() => {
+    if (!known || clockMs() - known.sinceMs >= metadataMs) {
+      reading ??= read(openid).finally(() => {
         reading = undefined
       })
-      if (isKnown) reading.catch(() => {})
+      if (known) reading.catch(() => {})
       else await reading
     }
-    if (known?.by !== by) throw new ProviderError('unreachable', 'the configuration has just changed')
-    return { openid, config: known.config, groupsClaim: by.groupsClaim }
+    return { openid, config: known!.config, groupsClaim: settings().groupsClaim }
   }
 
-  async function read(openid: typeof OpenId, by: ProviderSettings): Promise<void> {
-    if (failed?.by === by && clockMs() - failed.atMs < retryMs) throw failed.error
+  async function read(openid: typeof OpenId): Promise<void> {
+    if (failed && clockMs() - failed.atMs < retryMs) throw failed.error
     try {
-      known = { by, config: await discover(openid, by), sinceMs: clockMs() }
+      known = { config: await discover(openid, settings()), sinceMs: clockMs() }
     } catch (error) {
-      failed = { by, error: judge(openid, error), atMs: clockMs() }
+      failed = { error: judge(openid, error), atMs: clockMs() }
       throw failed.error
     }
   }

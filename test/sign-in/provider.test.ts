@@ -223,6 +223,19 @@ test('issue 47 if the provider is down at the start nobody can sign in; later it
   await until(() => standIn.asked.filter((one) => one.includes('well-known')).length === 2, 'new metadata is read')
 })
 
+test('X10 a reload during sign-ins disturbs none of them, and the metadata is read once', async () => {
+  const { standIn, settings } = await start()
+  let groupsClaim: string | undefined = 'groups'
+  // After each reload, the settings are another object.
+  const provider = createProvider(() => ({ ...settings, groupsClaim }), { clockMs: () => 0 })
+  const [first, second] = [newAttempt(), newAttempt()]
+  const urls = await Promise.all([first, second].map((one) => provider.begin(one, redirectUri)))
+  assert.deepEqual((await provider.finish(first, await visit(urls[0]!))).groups, ['developers'])
+  groupsClaim = undefined
+  assert.deepEqual((await provider.finish(second, await visit(urls[1]!))).groups, [])
+  assert.equal(standIn.asked.filter((one) => one.includes('well-known')).length, 1)
+})
+
 /** What a provider sends of groups, where it is read, and what comes of it. */
 const groupCases: readonly (readonly [
   string,

@@ -142,6 +142,19 @@ test('issue 47 the provider’s answers to a refresh are applied: blocked, anoth
   }
 })
 
+test('X10 a reload leaves sessions and the known metadata alone, also one that removes sign_in', async () => {
+  const { standIn, gateway, signIn, refresh, ask } = await startStory()
+  let tokens = await signIn()
+  const reloads = [{ limits: { requests_per_minute: 900 } }, { sign_in: undefined }, {}]
+  for (const more of reloads) {
+    gateway.reload(more)
+    gateway.advance(minuteMs)
+    tokens = await refresh(tokens)
+    assert.equal(await ask(tokens), 200, JSON.stringify(more))
+  }
+  assert.equal(standIn.asked.filter((one) => one.includes('well-known')).length, 1)
+})
+
 test('Y20 while its account is suspended, a session gets no new tokens, and it goes on when the account is active again', async () => {
   const { gateway, signIn, refresh, ask } = await startStory()
   const tokens = await signIn()
