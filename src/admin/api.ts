@@ -102,7 +102,7 @@ export function createApi(parts: ApiParts): AdminHandler {
       return await answerOperation(request, operation, shown, { site, address })
     } catch (error) {
       // The body of a sign-in contains a token. A wrong token counts as a failed authentication.
-      if (isOpen && error instanceof ProblemError && error.problem === 'unauthenticated') throw failed(address)
+      if (isOpen && isGuess(error)) throw failed(address)
       throw error
     } finally {
       leave()
@@ -148,7 +148,7 @@ export function createApi(parts: ApiParts): AdminHandler {
       who,
       requestId,
       ...{ nowMs: parts.nowMs(), calendar: parts.calendar },
-      ...{ version: parts.version, isForOwners: parts.isForOwners },
+      ...{ version: parts.version, isForOwners: parts.isForOwners, readAccess: parts.readAccess },
       cookie: cookie === undefined ? undefined : digestOfCookie(cookie),
       lastEventId: exchange.header('last-event-id'),
     }
@@ -188,6 +188,10 @@ export function createApi(parts: ApiParts): AdminHandler {
     if (session) headers['set-cookie'] = formatCookie(site, session.token, (session.expiresMs - parts.nowMs()) / 1_000)
     return { status: isNew ? 201 : 200, headers, body: formatJson(body) }
   }
+}
+
+function isGuess(error: unknown): boolean {
+  return error instanceof ProblemError && error.problem === 'unauthenticated' && error.isGuess
 }
 
 /** Returns the name of a caller for the audit: an operator, or the owner of a key. */

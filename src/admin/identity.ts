@@ -5,7 +5,7 @@ import type { Principal } from '../accounts/principals.ts'
 import type { CallRecord } from '../gateway/record.ts'
 import { roleText } from '../operations/openapi.ts'
 import { type Running, serves } from '../operations/operation.ts'
-import { ProblemError } from '../operations/problem.ts'
+import { challenge, ProblemError } from '../operations/problem.ts'
 import { digestOf, digestOfCookie } from '../operations/session.ts'
 import type { AdminRequest } from './answer.ts'
 import { cookieName, readCookie, type Site } from './guard.ts'
@@ -107,8 +107,6 @@ function noteOwner(record: CallRecord, { account, key }: Extract<Principal, { ki
 
 const noToken = 'This is no token and no key, or no longer.'
 const noKey = 'This is no key, or no longer. Operators sign in on the admin listener.'
-
-const challenge = { headers: { 'www-authenticate': 'Bearer realm="triwire"' } }
 
 /** Makes the refusal of an ended session. It does not count as a failed authentication (ruling Y28). */
 function sessionEnded(): ProblemError {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { AccessReader } from '../accounts/account.ts'
 import { findAway } from '../accounts/archive.ts'
 import type { Books } from '../accounts/books.ts'
 import type { Calendar } from '../accounts/calendar.ts'
@@ -144,6 +145,8 @@ export type Context = {
   version: string
   /** Whether the request came to the clients' listener, where operators cannot sign in. */
   isForOwners?: boolean | undefined
+  /** Reads the access token of a person's session (ruling Y20). */
+  readAccess?: AccessReader | undefined
   /** The digest of the cookie in the request. */
   cookie?: string | undefined
   /** The place where the previous page ended. */

@@ -38,6 +38,8 @@ export class ProblemError extends Error {
   /** The current version of the object, for a client that edited an older version. */
   readonly current: unknown
   readonly headers: Readonly<Record<string, string>>
+  /** Whether an unauthenticated request counts as a failed authentication. */
+  readonly isGuess: boolean
 
   constructor(
     problem: ProblemName,
@@ -48,6 +50,7 @@ export class ProblemError extends Error {
       headers?: Record<string, string>
       cause?: unknown
       status?: number
+      isGuess?: boolean
     } = {},
   ) {
     // The message can quote a text that a person has typed. Such a text can be a key (ruling U5).
@@ -60,8 +63,12 @@ export class ProblemError extends Error {
     }))
     this.current = more.current
     this.headers = more.headers ?? {}
+    this.isGuess = more.isGuess ?? true
   }
 }
+
+/** The header of a 401, for the errors that have it. */
+export const challenge = { headers: { 'www-authenticate': 'Bearer realm="triwire"' } }
 
 /** Makes the problem for one invalid field. */
 export function wrongField(field: string, detail: string, cause?: unknown): ProblemError {

@@ -4,7 +4,7 @@ import { digestKey } from '../accounts/keys.ts'
 import { type IssuedSession, operatorRoles, readToken } from '../accounts/operators.ts'
 import * as field from './fields.ts'
 import { operation } from './operation.ts'
-import { ProblemError } from './problem.ts'
+import { challenge, ProblemError } from './problem.ts'
 
 /** Returns the digest of a token or a key. Undefined if the text is neither. @param takesForeign see `digestOfKey` */
 export function digestOf(shown: string, takesForeign: boolean): string | undefined {
@@ -15,6 +15,10 @@ export function digestOf(shown: string, takesForeign: boolean): string | undefin
 export function digestOfCookie(value: string): string | undefined {
   return readToken(value) === undefined ? undefined : digestKey(value)
 }
+
+/** A token that we made is no guess, even after its end (ruling Y28). */
+const ofSession =
+  'This is the token of a session, which is for programs. Sign in with a key, or at your identity provider.'
 
 /** Makes the answer to a sign-in, with the cookie. */
 function toldSession<Who extends object>({ session: { expiresMs }, token }: IssuedSession, who: Who) {
@@ -41,8 +45,10 @@ export const sessionOperations = [
     }),
     problems: ['unauthenticated', 'rate_limited'],
     text: 'sign in with a token or a key: the answer sets a cookie that further requests send instead of the token or key',
-    async run({ books, isForOwners, running }, { token }) {
-      const digest = digestOf(token.trim(), running.hasForeignKeys())
+    async run({ books, isForOwners, running, readAccess }, { token }) {
+      const shown = token.trim()
+      if (readAccess?.(shown)) throw new ProblemError('unauthenticated', ofSession, { ...challenge, isGuess: false })
+      const digest = digestOf(shown, running.hasForeignKeys())
       const whose = digest === undefined ? undefined : await books.findPrincipal(digest, 'bearer')
       if (!whose && digest !== undefined && !isForOwners) {
         const opened = await books.openLink(digest)

@@ -100,6 +100,26 @@ test('Y20 a session that ends on request, with its key, its account or its perso
   }
 })
 
+test('Y28 a token of a session signs in no browser, and never counts as a wrong key', async () => {
+  const one = await openTestSession(gateway)
+  const signIn = (token: string) =>
+    fetch(`${gateway.url}/console/api/session`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-forwarded-for': '203.0.113.10' },
+      body: JSON.stringify({ token }),
+    })
+  const expired = tokensOf(gateway).issue('A'.repeat(22), 0, gateway.nowMs() - 1_000).access
+  for (let n = 0; n < 10; n++)
+    for (const token of [one.access, `${expired}\n`]) {
+      const refused = await signIn(token)
+      assert.equal(refused.status, 401)
+      assert.match(refused.headers.get('www-authenticate')!, /^Bearer/)
+      assert.match(await refused.text(), /token of a session/)
+    }
+  const guesses = await Promise.all(Array.from({ length: 11 }, () => signIn(createKey().key)))
+  assert.ok(guesses.some(({ status }) => status === 429))
+})
+
 test('Y28 the API of owners accepts the token of a session, and reports its end without counting it', async () => {
   const one = await openTestSession(gateway)
   const me = (token: string) => fetch(`${gateway.url}/console/api/me`, { headers: bearer(token, '203.0.113.9') })
