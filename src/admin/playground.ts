@@ -4,6 +4,7 @@ import type { Gateway } from '../gateway/gateway.ts'
 import { play as playFor } from '../gateway/infer.ts'
 import type { CallRecord, RecordListener } from '../gateway/record.ts'
 import { errorBody } from '../http/answer.ts'
+import { answeredByLine, retryLines } from '../http/headers.ts'
 import type { HttpExchange } from '../http/http-exchange.ts'
 import { endRecord, type FormHeaders, HttpCall } from '../http/routes.ts'
 import type { Play } from '../operations/operation.ts'
@@ -14,7 +15,8 @@ import { guardHeaders } from './guard.ts'
 
 const { 'cache-control': noStore, ...guards } = guardHeaders
 const guardLines = linesOf(guards)
-const formHeaders: FormHeaders = ({ id }) => `${guardLines}x-request-id: ${id}\r\n`
+const formCommon: FormHeaders = ({ id }) => `${guardLines}x-request-id: ${id}\r\n`
+const formHeaders: FormHeaders = (record) => formCommon(record) + answeredByLine(record)
 
 /**
  * Creates the function that serves requests of the playground. An operator's request is made for an account, and an
@@ -57,10 +59,8 @@ export function createPlayground(
     }
 
     function sendRefusal(error: GatewayError): void {
-      const { status, retryAfterSeconds } = error
-      const retry = retryAfterSeconds === undefined ? '' : `retry-after: ${retryAfterSeconds}\r\n`
-      const lines = `${formHeaders(record)}cache-control: ${noStore}\r\n${retry}content-type: application/json\r\n`
-      exchange.answer(status, lines, errorBody(error, requestId, wire.client))
+      const lines = `${formCommon(record)}cache-control: ${noStore}\r\n${retryLines(error)}content-type: application/json\r\n`
+      exchange.answer(error.status, lines, errorBody(error, requestId, wire.client))
       exchange.watchStall(timeouts.writeStallMs)
     }
   }

@@ -72,10 +72,13 @@ const challengeLine = 'www-authenticate: Bearer\r\n'
 
 /** The headers of an error (ruling R6). */
 export function errorLines(requestId: string, wire: ClientHalf | undefined, error: GatewayError): string {
-  const { shouldRetry, retryAfterSeconds } = error
+  return `${commonLines(requestId, wire)}content-type: application/json\r\ncache-control: no-store\r\n${retryLines(error)}`
+}
+
+/** The headers that say what a client can do after an error. */
+export function retryLines({ status, shouldRetry, retryAfterSeconds }: GatewayError): string {
   const retry = retryAfterSeconds === undefined ? '' : `retry-after: ${retryAfterSeconds}\r\n`
-  const challenge = error.status === 401 ? challengeLine : ''
-  return `${commonLines(requestId, wire)}content-type: application/json\r\ncache-control: no-store\r\nx-should-retry: ${shouldRetry}\r\n${retry}${challenge}`
+  return `x-should-retry: ${shouldRetry}\r\n${retry}${status === 401 ? challengeLine : ''}`
 }
 
 /**

@@ -5,6 +5,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { createCalendar, utc } from '../../src/accounts/calendar.ts'
 import { digestKey } from '../../src/accounts/keys.ts'
+import { createOperator } from '../../src/accounts/operators.ts'
 import { createPerson } from '../../src/accounts/person-rules.ts'
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { describeExplanation } from '../../src/cli/explanation.ts'
@@ -118,6 +119,13 @@ test('Y23 if the first entry fails, the next one answers under its own id, at it
     data.map(({ id }) => id),
     ['m0', 'm1', 'm2', 'coder'],
   )
+  const { token } = gateway.store.change(createOperator('player', 'admin', gateway.nowMs() + 60_000, gateway.nowMs()))
+  const played = await fetch(`${gateway.adminUrl}/api/v1/playground`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ account: 'tester', wire: 'messages', body: { ...asks.messages, model: 'coder' } }),
+  })
+  assert.deepEqual([played.status, played.headers.get('x-triwire-answered-by')], [200, 'm1'], await played.text())
   await gateway.close()
 })
 
