@@ -1,8 +1,8 @@
 import type { AccountRow } from './book-rows.ts'
 import type { BookStore, Books } from './books.ts'
 
-/** The accounts of a store, as checks read them before a server starts. */
-export type AccountReader = Pick<BookStore, 'findAccount' | 'pageAccounts'>
+/** The accounts of a store and its time zone, as checks read them before a server starts. */
+export type AccountReader = Pick<BookStore, 'findAccount' | 'pageAccounts' | 'readUsageState'>
 export type AccountLook<T> = (accounts: AccountReader) => Promise<T>
 
 /** The most accounts that a warning lists. */

@@ -23,11 +23,10 @@ export function addCheckCommand(program: Command): void {
     .action(async (_options, command: Command) => {
       const options = command.optsWithGlobals<CheckOptions>()
       if (options.everyModel && !options.online) command.error('error: --every-model is for --online')
-      const config = await load(options)
+      const { config, ofAccounts } = await load(options)
       const asked = options.online ? await askAll(config, options) : undefined
       const { listProxied } = await import('../config/egress.ts')
       const { catalog, upstreams, store } = config
-      const ofAccounts = await warnOfAccounts(config).catch(() => undefined)
       const warnings = [...config.warnings, ...(ofAccounts ?? [])]
       const proxied = listProxied(config)
       const proxies = proxied.map(({ name, ...proxy }) => ({ ...name, ...proxy }))
@@ -75,7 +74,7 @@ export function addCheckCommand(program: Command): void {
 }
 
 /** Loads the configuration. @throws ConfigError, after printing its problems if the option `--json` is set */
-async function load(options: CheckOptions): Promise<Config> {
+async function load(options: CheckOptions): Promise<{ config: Config; ofAccounts: Config['warnings'] | undefined }> {
   const { loadConfig } = await import('../config/load.ts')
   const { ConfigError } = await import('../config/problem.ts')
   const { earlierStoreMistake } = await import('../config/store-place.ts')
@@ -85,7 +84,9 @@ async function load(options: CheckOptions): Promise<Config> {
     const message = earlierStoreMistake(config)
     const mistake = message === undefined ? await startMistake(config) : { path: 'store', message }
     if (mistake) throw new ConfigError([mistake])
-    return config
+    const found = await warnOfStore(config).catch(() => undefined)
+    if (found?.otherZone) throw new ConfigError([{ path: 'store', message: found.otherZone }])
+    return { config, ofAccounts: found?.warnings }
   } catch (error) {
     if (options.json && error instanceof ConfigError)
       console.log(JSON.stringify({ ok: false, problems: error.problems.map(withoutSecretsIn) }))
@@ -95,23 +96,26 @@ async function load(options: CheckOptions): Promise<Config> {
 
 /**
  * Warns of accounts with a plan that is not in the configuration, and of sign-in rules with an account that is not in
- * the store.
+ * the store. `otherZone` says that a server would not start, because the store has another time zone.
  * @throws the error of a database that does not respond
  */
-async function warnOfAccounts({ store, plans, signIn }: Config): Promise<Config['warnings']> {
+async function warnOfStore({ store, plans, signIn, reporting }: Config) {
   const { lookAtAccounts } = await import('../store/open.ts')
   const { findPlanless, sayPlanless } = await import('../accounts/planless.ts')
   const { warnOfRules } = await import('./sign-in.ts')
+  const { sayOtherZone } = await import('../accounts/usage/reporting.ts')
   const found = await lookAtAccounts(store, async (accounts) => ({
+    otherZone: sayOtherZone(store.shown, await accounts.readUsageState(), reporting.timeZone),
     planless: await findPlanless(accounts, plans),
     ofRules: await warnOfRules(accounts, signIn?.rules ?? []),
   }))
-  if (!found) return []
-  if (found.planless.length === 0) return found.ofRules
-  const { accounts, more, cure } = sayPlanless(found.planless)
+  if (!found) return { warnings: [] }
+  const { otherZone, planless, ofRules } = found
+  if (planless.length === 0) return { otherZone, warnings: ofRules }
+  const { accounts, more, cure } = sayPlanless(planless)
   const names = accounts.map(({ account, plan }) => `${account} (${plan})`).join(', ')
   const message = `plans lacks those of the accounts ${names}${more ? ' and others' : ''}. ${cure}`
-  return [{ path: 'plans', message }, ...found.ofRules]
+  return { otherZone, warnings: [{ path: 'plans', message }, ...ofRules] }
 }
 
 async function askAll(config: Config, { everyModel, timeout }: CheckOptions): Promise<UpstreamAnswered[]> {

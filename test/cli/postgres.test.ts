@@ -311,6 +311,11 @@ test('a first start with the built-in catalog makes its account in PostgreSQL to
   }
   const check = (shown: string) => runWarm(['check', '--store', shown], { cwd: folder, env })
   assert.match((await check(place.shown)).stderr, /plans lacks those of the accounts demo \(glod\)/)
+  // The database also has the reporting zone of its first server, which no other zone may follow (ruling X12).
+  postgres.run(`UPDATE triwire.usage_state SET time_zone = 'Europe/Berlin', kept_from = 1`, 'demo')
+  const other = await check(place.shown)
+  assert.equal(other.code, 1)
+  assert.match(other.stderr, /the days of .* are those of Europe\/Berlin, and reporting\.time_zone says UTC: set it to/)
   const empty = readStorePlace(postgres.createDatabase('unmade'), '/').shown
   assert.doesNotMatch((await check(empty)).stderr, /plans/)
   const gone = await check(place.shown.replace(/\/[^/]*$/, '/nowhere'))

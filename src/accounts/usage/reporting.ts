@@ -10,6 +10,7 @@ import {
   type WeekStart,
   type Zone,
 } from '../calendar.ts'
+import { isRecorded, type UsageState } from './question.ts'
 
 /** The zone of the days in reports. Figures are kept for this month and the `keepMonths` whole months before it. */
 export type Reporting = Zone & { keepMonths: number }
@@ -18,11 +19,12 @@ export const usualReporting: Reporting = { timeZone: 'UTC', weekStarts: 'monday'
 
 /**
  * Makes the message for a server that does not start because the store counts days in another zone (ruling X12). The
- * message says how to mend this.
- * @param shown the store's name, without secrets @param recorded the store's zone @param said the zone in the
- * configuration
+ * message says how to mend this. Undefined if the store has no other zone.
+ * @param shown the store's name, without secrets @param said the zone in the configuration
  */
-export function sayOtherZone(shown: string, recorded: string, said: string): string {
+export function sayOtherZone(shown: string, state: UsageState, said: string): string | undefined {
+  const { timeZone: recorded } = state
+  if (!isRecorded(state) || isSameZone(recorded, said)) return undefined
   return `the days of ${shown} are those of ${recorded}, and reporting.time_zone says ${said}: set it to ${recorded}, or stop all servers of the store and run triwire reporting rezone ${said}`
 }
 

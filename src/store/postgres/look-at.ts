@@ -1,6 +1,7 @@
 import type { AccountLook } from '../../accounts/planless.ts'
 import { createQuestions } from '../sql/books.ts'
 import { type NewerContent, readNewer } from '../sql/newer.ts'
+import { readUsageState } from '../sql/usage-keep.ts'
 import { type Database, openDatabase } from './database.ts'
 import { dialect, run } from './run.ts'
 import { migrations } from './schema.ts'
@@ -18,6 +19,7 @@ export async function lookAtAccounts<T>(url: string, look: AccountLook<T>): Prom
     look({
       pageAccounts: (page) => run(database, pageAccounts(page)),
       findAccount: (name) => run(database, findAccount(name)),
+      readUsageState: () => run(database, readUsageState(dialect)),
     }),
   )
 }

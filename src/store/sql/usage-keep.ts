@@ -1,4 +1,4 @@
-import { createCalendar, isSameZone, quarterMs, spellZone, type Zone } from '../../accounts/calendar.ts'
+import { createCalendar, quarterMs, spellZone, type Zone } from '../../accounts/calendar.ts'
 import { isRecorded, type UsageState } from '../../accounts/usage/question.ts'
 import { firstKept, type NewZone, type Reporting, rezoned, sayOtherZone } from '../../accounts/usage/reporting.ts'
 import { tableNames } from '../../accounts/usage/rollup.ts'
@@ -62,9 +62,7 @@ function adopted(before: UsageState, { timeZone, weekStarts, keepMonths }: Repor
  * @returns the refusal if another zone is recorded (ruling X12)
  */
 export function* findOtherZone(dialect: Dialect, said: string, shown: string): StoreStep<string | undefined> {
-  const state = yield* readUsageState(dialect, 'SHARE')
-  const isOther = isRecorded(state) && !isSameZone(state.timeZone, said)
-  return isOther ? sayOtherZone(shown, state.timeZone, said) : undefined
+  return sayOtherZone(shown, yield* readUsageState(dialect, 'SHARE'), said)
 }
 
 /**

@@ -8,6 +8,7 @@ import { isThere, realPath, refuseNoRoom } from '../files/place.ts'
 import { explainErrors } from '../files/store-error.ts'
 import { createQuestions } from '../sql/books.ts'
 import { type NewerContent, readNewer } from '../sql/newer.ts'
+import { readUsageState } from '../sql/usage-keep.ts'
 import { readOurVersions, refuseUnfit } from './open.ts'
 import { createDialect, createRun, type Run, refuseMoved } from './run.ts'
 import { migrations, secondRelease } from './schema.ts'
@@ -50,6 +51,7 @@ export async function lookAtAccounts<T>(path: string, look: AccountLook<T>): Pro
     look({
       pageAccounts: async (page) => run(pageAccounts(page)),
       findAccount: async (name) => run(findAccount(name)),
+      readUsageState: async () => run(readUsageState(createDialect())),
     }),
   )
 }
