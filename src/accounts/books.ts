@@ -105,7 +105,7 @@ import {
   settleRefresh,
 } from './sign-in/session-rules.ts'
 import type { StatementHeader, StatementMonth, StatementSums } from './statement.ts'
-import { type Act, type AuditFilter, type AuditRow, type Trail, verifyAudit } from './trail.ts'
+import { type Act, type AuditFilter, type AuditRow, nobody, type Trail, verifyAudit } from './trail.ts'
 import type {
   FoldProgress,
   RankedSpend,
@@ -439,9 +439,6 @@ export interface BookStore extends PrincipalStore {
    */
   sumGrant(accountId: string): Promise<GrantBase | undefined>
 }
-
-/** The actor of a change that triwire itself makes, without an operator. */
-const nobody: Act = { actor: 'triwire' }
 
 /** Creates the books of a store. @param nowMs Unix milliseconds @param calendar of the zone that budgets follow */
 export function createBooks(

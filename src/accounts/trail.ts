@@ -38,6 +38,9 @@ export type Trail = {
   after?: ActDetails | undefined
 }
 
+/** The actor of a change that triwire itself makes, without an operator. */
+export const nobody: Act = { actor: 'triwire' }
+
 export type ActDetails = Readonly<Record<string, string | number | boolean | null>>
 
 /** A record of the audit trail. */

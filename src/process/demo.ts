@@ -3,6 +3,7 @@ import type { Books } from '../accounts/books.ts'
 import { neverMs } from '../accounts/budget.ts'
 import { parseCredits } from '../accounts/credit.ts'
 import { findPlanless, sayPlanless } from '../accounts/planless.ts'
+import { nobody } from '../accounts/trail.ts'
 import type { Config, StorePlace } from '../config/config.ts'
 import type { Log } from '../log/log.ts'
 import { openBooks } from '../store/open-books.ts'
@@ -24,14 +25,17 @@ export const demoCure = `The account "${demoAccount}" is refused here: its ${dem
 
 /**
  * Finds the demo account if it has got no credit besides the gift of the first start. The gift must not pay for real
- * models (N-F12).
+ * models (N-F12). An account that an operator made is no demo account.
  * @returns its id, or undefined @throws StoreError
  */
 export async function findGift(books: Books): Promise<string | undefined> {
   try {
     const { id, balanceNanos } = await books.findAccount(demoAccount)
     const { spentNanos } = await books.sumSpend({ accountId: id, scope: id, fromMs: 0, untilMs: neverMs })
-    return balanceNanos + spentNanos === parseCredits(demoCredit) ? id : undefined
+    if (balanceNanos + spentNanos !== parseCredits(demoCredit)) return undefined
+    // The first release had no audit trail.
+    const [made = nobody] = await books.listAudit({ operation: 'account.create', object: id, limit: 1 })
+    return made.actor === nobody.actor ? id : undefined
   } catch (error) {
     if (error instanceof BookError) return undefined
     throw error

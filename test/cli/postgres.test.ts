@@ -298,6 +298,13 @@ test('a first start with the built-in catalog makes its account in PostgreSQL to
   const [{ id }] = JSON.parse((await on('account list --json', place.shown)).stdout)
   const { books, close } = await openBooks(place)
   assert.equal(await findGift(books), id)
+  // An account that an operator made is no demo, whatever its name and credit.
+  assert.equal((await on('account rename demo first', place.shown)).code, 0)
+  assert.equal((await on('account create demo --credit 10', place.shown)).code, 0)
+  assert.equal(await findGift(books), undefined)
+  for (const names of ['demo other', 'first demo'])
+    assert.equal((await on(`account rename ${names}`, place.shown)).code, 0)
+  assert.equal(await findGift(books), id)
   // Accounts whose plan the configuration lacks are found in a database too.
   await books.updateAccount('demo', { plan: 'glod' })
   const planless = async (...plans: string[]) => (await findPlanless(books, plans)).map(({ name }) => name)

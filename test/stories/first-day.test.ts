@@ -6,8 +6,10 @@ import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import { loadConfig } from '../../src/config/load.ts'
+import { createDemo, findGift } from '../../src/process/demo.ts'
 import { explainStart, sayStart } from '../../src/process/say-start.ts'
 import { holderPathOf } from '../../src/store/files/holder.ts'
+import { openBooks } from '../../src/store/open-books.ts'
 import { openDatabase } from '../../src/store/sqlite/open.ts'
 import { runWarm } from '../cli/run.ts'
 import { testFolder } from '../support/folder.ts'
@@ -17,6 +19,21 @@ import { anyPorts, configFile, model, newFolder, serve } from '../support/serve.
 import { until } from '../support/waiting.ts'
 
 /* The first day with the program: what a start says, the demo's credit before real models, reload, and what cannot work. */
+
+test('N-F12 an account `demo` that an operator made with 10 credits is no demo account', async () => {
+  const folder = newFolder()
+  const path = join(folder, 'triwire.db')
+  const store = { engine: 'sqlite', path, shown: path } as const
+  assert.equal((await runWarm(['account', 'create', 'demo', '--credit', '10', '--store', path])).code, 0)
+  const { books, close } = await openBooks(store)
+  assert.equal(await findGift(books), undefined)
+  await close()
+  const first = { ...store, path: join(folder, 'first.db') }
+  await createDemo(first)
+  const made = await openBooks(first)
+  assert.equal(await findGift(made.books), (await made.books.findAccount('demo')).id)
+  await made.close()
+})
 
 test('N-F12 N-F8 if real models are served, the demo account is refused until it is given credit and triwire reload runs', async () => {
   const folder = newFolder()
