@@ -19,8 +19,14 @@ const usual: readonly string[] = ['capacity', 'unavailable']
 
 const chainMax = 4
 
-/** Makes chains of fallbacks. A chain gets the name that clients use, and its first model is renamed to `NAME-only`. */
-export function withChains(made: LitellmMaking, groups: readonly ImportGroup[]): SourceFields[] {
+/**
+ * Makes chains of fallbacks. A chain gets the name that clients use, and its first model is renamed to `NAME-only`.
+ * @returns all models, and for each further name of a model the name of that model
+ */
+export function withChains(
+  made: LitellmMaking,
+  groups: readonly ImportGroup[],
+): { models: SourceFields[]; aliases: ReadonlyMap<string, string> } {
   const names = new Set(groups.flatMap(({ id, name }) => [id, name]))
   const fallbacks = findFallbacks(made, names)
   const aliases = findAliases(made, names)
@@ -48,7 +54,7 @@ export function withChains(made: LitellmMaking, groups: readonly ImportGroup[]):
     if (rest.length > 0) made.notes.add(`${name}: a chain has at most four models, so ${rest.join(', ')} is left out.`)
     for (const id of [name, ...also]) chains.push({ id, chain: whole, when: causes })
   }
-  return [...models, ...chains]
+  return { models: [...models, ...chains], aliases }
 }
 
 function findFallbacks(made: LitellmMaking, names: ReadonlySet<string>): Map<string, Fallback> {

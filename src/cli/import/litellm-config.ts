@@ -36,6 +36,8 @@ type ImportedConfig = {
   notes: readonly string[]
   /** For each access group: its models, by the names that clients use. */
   groups: ReadonlyMap<string, readonly string[]>
+  /** For each further name of a model that was carried over: the name of the model that clients use. */
+  aliases: ReadonlyMap<string, string>
 }
 
 /**
@@ -54,7 +56,7 @@ export function convertLitellm(value: unknown, options: LitellmOptions): Importe
 function run(made: LitellmMaking): ImportedConfig {
   const byName = Map.groupBy(findDeployments(made), ({ name }) => name)
   const groups = [...byName].flatMap(([name, deployments]) => groupsOf(made, name, deployments))
-  const models = withChains(made, groups)
+  const { models, aliases } = withChains(made, groups)
   const others = makeSections(made)
   const upstreams = Object.fromEntries([...made.upstreams.values()].map(({ name, entry }) => [name, entry]))
   const parts = withVariables(made, { ...(models.length > 0 && { upstreams }), models })
@@ -68,7 +70,7 @@ function run(made: LitellmMaking): ImportedConfig {
     ...(models.length > 0 && { upstreams: parts['upstreams'] }),
     ...others,
   }
-  return { config, settings, notes: [...made.notes], groups: findGroups(made) }
+  return { config, settings, notes: [...made.notes], groups: findGroups(made), aliases }
 }
 
 /**

@@ -46,6 +46,8 @@ export type KeysOptions = {
   nowMs: number
   /** For each access group in LiteLLM's configuration (`model_info.access_groups`), its models. */
   groups: ReadonlyMap<string, readonly string[]>
+  /** For each further name of a model in LiteLLM's configuration (`model_group_alias`), the name of the model. */
+  aliases: ReadonlyMap<string, string>
 }
 
 /** Why fields of keys and teams are not carried over. A field is reported only if a row has a value for it. */
@@ -383,9 +385,15 @@ class KeysPlanning {
     return right.length > 0 ? right.slice(0, modelsMax) : ['no-default-models']
   }
 
-  /** Replaces access groups with their models. */
+  /**
+   * Replaces access groups with their models, and adds further names of models. With LiteLLM, who may use a model may
+   * use its aliases too (`_can_object_call_model`).
+   */
   #withoutGroups(models: readonly string[] | undefined): string[] | undefined {
-    return models && [...new Set(models.flatMap((one) => this.#options.groups.get(one) ?? [one]))]
+    const named = models?.flatMap((one) => this.#options.groups.get(one) ?? [one])
+    const isMissing = (alias: string, model: string) => mayUse(named, model) && !mayUse(named, alias)
+    const also = [...this.#options.aliases].filter(([alias, model]) => isMissing(alias, model))
+    return named && [...new Set([...named, ...also.map(([alias]) => alias)])]
   }
 }
 

@@ -8,7 +8,7 @@ import { readText } from '../print.ts'
 import { listText } from './import-report.ts'
 import { convertLitellm } from './litellm-config.ts'
 import { readLitellmDump } from './litellm-dump.ts'
-import { type KeysPlan, planLitellmKeys } from './litellm-keys.ts'
+import { type KeysOptions, type KeysPlan, planLitellmKeys } from './litellm-keys.ts'
 import { refuseToReplace, type WriteOptions, writeImport } from './write-import.ts'
 
 export type PricingOptions = { prices?: string; unpricedFree?: true }
@@ -28,10 +28,10 @@ type ImportLitellmOptions = WriteOptions &
  */
 export async function importLitellm(file: string, options: ImportLitellmOptions, command: Command): Promise<void> {
   refuseToReplace(options)
-  const { config, settings, notes, groups } = convert(file, pricingOf(options))
+  const { config, settings, notes, groups, aliases } = convert(file, pricingOf(options))
   const list = listText('settings', settings, notes)
   if (!('catalog' in config)) throw new Error(`no model of ${file} can be carried:\n${list}`)
-  const plan = options.keys.length > 0 ? planKeys(options, groups) : undefined
+  const plan = options.keys.length > 0 ? planKeys(options, { groups, aliases }) : undefined
   await writeImport(
     {
       ...{ from: file, gateway: 'LiteLLM', command: 'litellm' },
@@ -52,12 +52,12 @@ export function pricingOf({ prices, unpricedFree }: PricingOptions): Parameters<
 
 function planKeys(
   { keys, account, teams, credit }: ImportLitellmOptions,
-  groups: ReadonlyMap<string, readonly string[]>,
+  names: Pick<KeysOptions, 'groups' | 'aliases'>,
 ): KeysPlan {
   const texts = keys.map((file) => readText(file, 'name the answers of /key/list and /team/list'))
   try {
     return planLitellmKeys(readLitellmDump(texts), {
-      ...{ account, teams, creditNanos: credit, groups, nowMs: Date.now() },
+      ...{ account, teams, creditNanos: credit, ...names, nowMs: Date.now() },
     })
   } catch (error) {
     throw new Error(`${keys.join(', ')}: ${(error as Error).message}`)

@@ -44,7 +44,7 @@ const teamRow = (id: string, more: Entry = {}) => ({
 })
 
 const plain: KeysOptions = {
-  ...{ account: 'litellm', teams: undefined, creditNanos: undefined, nowMs, groups: new Map() },
+  ...{ account: 'litellm', teams: undefined, creditNanos: undefined, nowMs, groups: new Map(), aliases: new Map() },
 }
 
 const plan = (keys: Entry[], teams: Entry[] = [], options: Partial<KeysOptions> = {}) =>
@@ -376,6 +376,40 @@ test('issue 50 a key may use those of its models that its team may use too, as i
       models,
       `${own} of ${ofTeam}`,
     )
+})
+
+test('a key may use the aliases of its models, as in LiteLLM', async () => {
+  const aliases = new Map([
+    ['quick', 'f1'],
+    ['old', 'a'],
+  ])
+  const groups = new Map([['fast', ['f1', 'f2']]])
+  for (const [own, ofTeam, models] of [
+    [['a'], [], ['a', 'old']],
+    [['old'], [], ['old']],
+    [['fast'], [], ['f1', 'f2', 'quick']],
+    [['a', 'f1'], ['a'], ['a', 'old']],
+    [['f*'], [], ['f*', 'quick']],
+    [['a', 'o*'], [], ['a', 'o*']],
+    [['b'], [], ['b']],
+    [[], ['a'], ['a', 'old']],
+    [[], [], undefined],
+  ])
+    assert.deepEqual(
+      one({ team_id: 't1', models: own }, [teamRow('t1', { models: ofTeam })], { groups, aliases })!.bounds.models,
+      models,
+      `${own} of ${ofTeam}`,
+    )
+  const cwd = testFolder('cli')
+  mkdirSync(cwd, { recursive: true })
+  const aliased = 'router_settings: { model_group_alias: { quick: luna, lost: nowhere } }\n'
+  writeFileSync(join(cwd, 'l.yaml'), `${rows[0]!.file}${aliased}`)
+  writeFileSync(join(cwd, 'dump.json'), JSON.stringify({ keys: [keyRow('sk-1', { models: rows[0]!.models })] }))
+  const words = ['import', 'litellm', 'l.yaml', '--keys', 'dump.json', '--output', 'triwire.yaml', '--store', 's.db']
+  const run = await runWarm(words, { cwd })
+  assert.equal(run.code, 0, run.stderr)
+  const [key] = (await runWarm(['key', 'list', '--json', '--store', 's.db'], { cwd })).json as unknown as Entry[]
+  assert.deepEqual(key!['models'], [...rows[0]!.models, 'quick'])
 })
 
 test('issue 50 a key and its successor keep the end that LiteLLM has for the key, in any form', () => {
