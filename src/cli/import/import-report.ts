@@ -23,6 +23,10 @@ export function listText(what: string, settings: readonly ImportedSetting[], not
   ].join('\n')
 }
 
+/** The longest text of a line. It is more than any sentence with a command and the name of an account. */
+const charsMax = 1_000
+
 function visible(text: string): string {
-  return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?').slice(0, 200)
+  const shown = text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?')
+  return shown.length > charsMax ? `${shown.slice(0, charsMax - 1)}…` : shown
 }

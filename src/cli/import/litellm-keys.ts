@@ -230,10 +230,12 @@ class KeysPlanning {
           why: `by --credit, the account ${name} may spend ${formatCredits(credit)} credits`,
         })
       else for (const text of notes) this.#notes.add(text)
-      if (this.#options.creditNanos === undefined && left !== undefined && budget?.per !== undefined)
+      if (this.#options.creditNanos === undefined && left !== undefined && budget?.per !== undefined) {
+        const grant = budget.per === 'month' ? formatBudget(budget) : 'CREDITS/month'
         this.#notes.add(
-          `team ${name}: ${formatCredits(left)} are booked once; for credit in each month: ${commandLine('posix', ['triwire', 'account', 'grant', name])} 50/month`,
+          `team ${name}: ${formatCredits(left)} are booked once; for credit in each month: ${commandLine('posix', ['triwire', 'account', 'grant', name])} ${grant}`,
         )
+      }
       this.#settings.push({
         setting: `team ${alias}`,
         fate: 'carried',

@@ -412,6 +412,25 @@ test('a key may use the aliases of its models, as in LiteLLM', async () => {
   assert.deepEqual(key!['models'], [...rows[0]!.models, 'quick'])
 })
 
+test('the import names the grant of a team with its budget, and no command is cut off', async () => {
+  const cwd = testFolder('cli')
+  mkdirSync(cwd, { recursive: true })
+  writeFileSync(join(cwd, 'l.yaml'), rows[0]!.file)
+  const name = 'Engineers of the platform in all three offices'
+  const teams = [
+    teamRow('t1', { team_alias: name, max_budget: 500, budget_duration: '30d', spend: 123.5 }),
+    teamRow('t2', { max_budget: 5, budget_duration: '1d' }),
+    teamRow('t3', { max_budget: 5 }),
+  ]
+  const keys = ['t1', 't2', 't3'].map((team) => keyRow(`sk-${team}`, { team_id: team }))
+  writeFileSync(join(cwd, 'dump.json'), JSON.stringify({ keys, teams }))
+  const words = ['import', 'litellm', 'l.yaml', '--keys', 'dump.json', '--output', 'triwire.yaml', '--dry-run']
+  const { stdout } = await runWarm(words, { cwd })
+  assert.match(stdout, new RegExp(`376\\.5 are booked once; .* triwire account grant '${name}' 500/month$`, 'm'))
+  assert.match(stdout, /team Team t2: 5 are booked once; .* triwire account grant 'Team t2' CREDITS\/month$/m)
+  assert.match(stdout, /triwire account set NAME --rpm 3000$/m)
+})
+
 test('issue 50 a key and its successor keep the end that LiteLLM has for the key, in any form', () => {
   const later = '2027-11-28T00:00:00Z'
   assert.deepEqual(ends({}), [undefined, undefined])
