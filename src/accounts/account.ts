@@ -142,10 +142,11 @@ export async function authenticate(
   asking: AuthenticationParts,
   { authorization, xApiKey }: Credentials,
 ): Promise<{ key: ApiKey } | 'missing' | 'invalid' | 'ended' | 'expired'> {
-  if (!authorization && !xApiKey) return 'missing'
+  const bearer = authorization && (readBearer(authorization) ?? '')
+  if (!bearer && !xApiKey) return 'missing'
   const unknown: { digest: string; isOurs: boolean }[] = []
   let [hasEndedToken, hasExpiredToken, isFailure] = [false, false, false]
-  for (const text of [authorization && (readBearer(authorization) ?? ''), xApiKey?.trim()]) {
+  for (const text of [bearer, xApiKey?.trim()]) {
     if (text === undefined) continue
     const access = asking.readAccess?.(text)
     // A token contains its expiry, so the store is not queried about an expired token.

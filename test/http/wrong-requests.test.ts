@@ -477,8 +477,12 @@ const others: [path: string, method: string, headers: Record<string, string>, to
     '/v1/chat/completions',
     'POST',
     { authorization: 'Basic abc' },
-    /^401 The API key is not valid|^401 An API key is required/,
+    /^401 An API key is required: send it as authorization: Bearer, or in x-api-key\.$/,
   ],
+  ['/v1/responses', 'POST', { authorization: 'Bearer ' }, /^401 An API key is required/],
+  ['/v1/messages', 'POST', { authorization: 'sk-tri-mine' }, /^401 An API key is required/],
+  ['/v1/messages', 'POST', { authorization: 'Bearer Bearer sk-tri-mine' }, /^401 An API key is required/],
+  ['/v1/messages', 'POST', { authorization: 'sk-tri-mine', 'x-api-key': 'sk-tri-nope' }, /^401 The API key is not/],
   [
     '/v1/responses',
     'POST',
