@@ -1,7 +1,8 @@
 /**
  * A row of the table of refusals. It is for a refusal whose status alone does not show what the refusal is about
  * (rulings U1, U2). `about` is the operator's account (`spent`, `key`, `denied`), its capacity (`busy`), or the
- * client's request. `sealed` is about items of the request's history that only the provider can read (ruling U13). A refusal fits if it meets all conditions of the row.
+ * client's request. `sealed` is about items of the request's history that only the provider can read (ruling U13). A
+ * refusal fits if it meets all conditions of the row.
  *
  * A refusal can quote a client's words, which must not disable an account. So a row has a code, which is the provider's
  * own word. A row without a code has a status and a pattern for the whole text, from `^` to `$`.
