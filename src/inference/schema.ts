@@ -178,11 +178,31 @@ const refusedAtRoot = ['not', 'enum', 'const']
  * Matches a member that is null, or a keyword of `refusedAtRoot`. Encoders write such members at or near the end of the
  * root, so only that is searched. `:\s*null` and a quote before a group cost twice as much.
  */
-const refusedMember = /(?::null|: null|"not"|"enum"|"const")/
+const refusedMember = /(?::null|: null|"not"|"enum"|"const")/g
 const endLength = 64
 
 /** The keywords that may have the value null. A member of another name that is null says nothing. */
 const nullableKeys = new Set(['default', 'const', 'example', 'examples'])
+const nullableKey = new RegExp(`"(?:${[...nullableKeys].join('|')})"$`)
+
+/**
+ * Whether the end of a schema may have a member that OpenAI refuses. Many tools end with a property that has an `enum`
+ * or the default null, and to parse each of them would take long. So a null counts only if its keyword is not one of
+ * `nullableKeys`, and another keyword only if nothing but the root closes after it.
+ */
+function mayEndRefused(source: string): boolean {
+  const end = source.slice(-endLength)
+  for (const { 0: found, index } of end.matchAll(refusedMember)) {
+    if (found.endsWith('null')) {
+      if (!nullableKey.test(end.slice(0, index))) return true
+      continue
+    }
+    let depth = 0
+    for (let at = index; at < end.length; at++) depth += end[at] === '{' ? 1 : end[at] === '}' ? -1 : 0
+    if (depth === -1) return true
+  }
+  return false
+}
 
 /** Matches escapes and groups of ECMAScript that are errors in Python's `re`, if no backslash is escaped. */
 const foreignToPython = /\\(?:[ceg-mo-qyzCE-RT-VXY]|u(?![\da-fA-F]{4})|x(?![\da-fA-F]{2}))|\(\?<(?![=!])/
@@ -210,8 +230,8 @@ export function spellOut(raw: RawJson, onLoosened: (removed: string) => void): R
   const { source } = raw
   // The JSON of a pattern that Python refuses has one of these texts. Some writers escape the `<` of `(?<`.
   const mayBeForeign = source.includes('\\\\') || source.includes('(?') || source.includes('[^]')
-  const mayBeRefused = refusedMember.test(source.slice(-endLength))
-  if (!mayBeForeign && !mayBeRefused && beginsWithProperties.test(source) && !source.includes('"array"')) return raw
+  const isPlain = !mayBeForeign && beginsWithProperties.test(source) && !source.includes('"array"')
+  if (isPlain && !mayEndRefused(source)) return raw
   const root = asObject(parseExactly(source)) ?? {}
   let isChanged = removeNulls(root)
   for (const key of refusedAtRoot) {

@@ -3,6 +3,7 @@ import test from 'node:test'
 import type { Profile } from '../../src/catalog/profile.ts'
 import type { ProfileSetting } from '../../src/catalog/profiles.ts'
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
+import { spellOut } from '../../src/inference/schema.ts'
 import { decode, encode, pdf, png, refusalOf, smallest, translate } from './support/exchange.ts'
 
 const user = { role: 'user', content: 'Hi' }
@@ -924,6 +925,15 @@ test('R-SCHEMA T9 OpenAI gets no `not`, `enum` or `const` at the root of a toolâ
   }
   const said = { ...plain, not: both }
   deepEqual(sent('chat', said, 'default-chat'), [said, []])
+})
+
+test('R-SCHEMA a schema whose last properties have an `enum` or the default null is not parsed for OpenAI', () => {
+  // This text is no JSON, so it would not stay the same if it were parsed.
+  for (const last of ['{"enum":["x","y"]}', '{"type":"string","default":null}']) {
+    const raw = { source: `{"type":"object","properties":{not JSON,"a":${last}},"required":["a"]}` }
+    const sent = spellOut(raw, () => {})
+    equal(sent, raw)
+  }
 })
 
 test('R-SYS R-PRE T23 the profiles of Anthropic accept what its models of their time accept', () => {
