@@ -126,7 +126,7 @@ export const profileKeys = z.strictObject({
   // `remove`: the provider checks proofs of its own reasoning, and refuses other reasoning (ruling P1). `pass`: the
   // provider checks no proofs, and reads or even requires reasoning without a proof.
   unproven_thought: oneOf(['remove', 'pass']).describe(
-    'messages, responses: what happens to thinking without a signature, or to reasoning without `encrypted_content`, in requests of the same wire.',
+    'messages, responses: what happens to thinking without a signature, or to reasoning without `encrypted_content`. On responses, only requests of the same wire have such reasoning.',
   ),
   string_only: flag.describe(
     'chat: whether the upstream accepts only strings as `content`. If so, text parts are joined.',

@@ -307,6 +307,19 @@ const gemini: ProfileSetting = {
   refusals: refusals.gemini,
 }
 
+/**
+ * DeepSeek reasons unless a request turns reasoning off, and shows all of it
+ * (https://api-docs.deepseek.com/guides/thinking_mode).
+ */
+const deepseekReasoning: Profile['reasoning'] = {
+  style: 'switch',
+  levels: ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'],
+  default: 'high',
+  canDisable: true,
+  // The error is "Thinking mode does not support this tool_choice" (deepseek-ai/DeepSeek-V3#1376).
+  forcedCalls: false,
+}
+
 const moonshot: ProfileSetting = {
   maxField: 'max_tokens',
   hiddenReasoning: 'never',
@@ -378,16 +391,7 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
   deepseek: {
     chat: {
       maxField: 'max_tokens',
-      // DeepSeek reasons unless a request turns reasoning off, and shows all of it
-      // (https://api-docs.deepseek.com/guides/thinking_mode).
-      reasoning: {
-        style: 'switch',
-        levels: ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'],
-        default: 'high',
-        canDisable: true,
-        // The error is "Thinking mode does not support this tool_choice" (deepseek-ai/DeepSeek-V3#1376).
-        forcedCalls: false,
-      },
+      reasoning: deepseekReasoning,
       hiddenReasoning: 'never',
       reasoningField: 'reasoning_content',
       // In thinking mode, a request with tools gets a 400 if any assistant turn lacks its reasoning text.
@@ -399,7 +403,12 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       refusals: refusals.deepseek,
     },
     // The error for missing thinking: "The `content[].thinking` in the thinking mode must be passed back to the API."
-    messages: { unprovenThought: 'pass', refusals: refusals.deepseek },
+    messages: {
+      reasoning: deepseekReasoning,
+      hiddenReasoning: 'never',
+      unprovenThought: 'pass',
+      refusals: refusals.deepseek,
+    },
   },
   xai: {
     chat: {

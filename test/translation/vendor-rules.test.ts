@@ -168,6 +168,43 @@ for (const to of ['chat', 'responses'] as const)
     deepEqual(sent(named), [named, []])
   })
 
+test('R-HIST R-THINK DeepSeek gets the thoughts of translated clients on messages, and does not think if one is missing', () => {
+  const call = { id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } }
+  const messages = (reasoning_content?: string) => [
+    { role: 'user', content: 'Hi' },
+    { role: 'assistant', content: null, tool_calls: [call], reasoning_content },
+    { role: 'tool', tool_call_id: 'c1', content: 'r' },
+  ]
+  const tools = [{ type: 'function', function: { name: 'f', parameters: { type: 'object' } } }]
+  const sent = (more: object, profile = 'deepseek') => {
+    const { body } = translate('chat', 'messages', { ...smallest.chat, max_tokens: 4096, ...more }, { profile })
+    return body
+  }
+  const kept = sent({ messages: messages('deep'), tools, reasoning_effort: 'max' })
+  deepEqual(kept.messages[1].content[0], { type: 'thinking', thinking: 'deep', signature: '' })
+  deepEqual([kept.thinking, kept.output_config], [undefined, { effort: 'max' }])
+  const off = { type: 'disabled' }
+  deepEqual(sent({ messages: messages(), tools }).thinking, off)
+  deepEqual(sent({ messages: messages(), tools, reasoning_effort: 'max' }).thinking, off)
+  deepEqual(sent({ messages: messages('deep'), tools, tool_choice: 'required' }).thinking, off)
+  deepEqual(sent({ reasoning_effort: 'none' }).thinking, off)
+  deepEqual(sent({ tools }).thinking, undefined)
+  const input = [
+    { role: 'user', content: 'Hi' },
+    { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'deep' }] },
+    { role: 'assistant', content: [{ type: 'output_text', text: 'a' }] },
+    { role: 'user', content: 'And?' },
+  ]
+  const up = translate('responses', 'messages', { ...smallest.responses, input }, { profile: 'deepseek' }).body
+  deepEqual(up.messages[1].content[0], { type: 'thinking', thinking: 'deep', signature: '' })
+  deepEqual(
+    sent({ messages: messages('deep'), tools }, 'anthropic').messages[1].content.map(
+      ({ type }: { type: string }) => type,
+    ),
+    ['tool_use'],
+  )
+})
+
 test('Z.ai gets the cap in the one field that it reads, and only choices and formats that it takes', () => {
   const bytes = new ClientBody(Buffer.from(JSON.stringify({ ...smallest.chat, max_completion_tokens: 5 })))
   const { body } = wires.chat.native.adaptRequest(bytes, modelOf('chat', {}, { extends: 'zai' }), context)

@@ -13,7 +13,7 @@ import { markForCache } from './cache-marks.ts'
 import { type EncodedMessage, encodeConversation } from './encode-turns.ts'
 import { messagesScalars } from './fields.ts'
 import { createStrictness, type StrictTool } from './strict-tools.ts'
-import { goesOnUnproven, withoutOpenThoughts } from './thought.ts'
+import { goesOnUnproven, lacksThought, withoutOpenThoughts } from './thought.ts'
 
 type Fields = Record<string, unknown>
 
@@ -75,7 +75,8 @@ function declareHistory(prepared: Prepared, profile: Profile): OfferedTools {
 
 /**
  * Decides whether thinking may be requested. If this wire does not accept thinking together with the rest of the
- * request, thinking is left out (R-CHOICE, R-HIST).
+ * request, thinking is left out (R-CHOICE, R-HIST). Some models think by default, and then refuse a forced call or a turn
+ * without its thinking. Their thinking is switched off then.
  */
 function reasoningAllowed(
   wish: Reasoning,
@@ -84,8 +85,18 @@ function reasoningAllowed(
   profile: Profile,
   losses: Losses,
 ): Reasoning {
+  const { canDisable, forcedCalls = true, default: usual = 'none' } = profile.reasoning
+  const isForced = choice.mode === 'required' || choice.mode === 'named'
+  if (canDisable && usual !== 'none') {
+    const isRefused = isForced && !forcedCalls
+    if (isRefused || (profile.unprovenThought === 'pass' && choice.tools.length > 0 && messages.some(lacksThought))) {
+      const why = isRefused ? 'a tool must be called' : 'a turn of the history lacks its reasoning'
+      if (wish.state === 'on') losses.add('reasoning', 'dropped', why)
+      return { state: 'off' }
+    }
+  }
   if (wish.state !== 'on') return wish
-  if (choice.mode === 'required' || choice.mode === 'named') {
+  if (isForced) {
     losses.add('reasoning', 'dropped', 'a tool must be called')
     return { state: 'unsaid' }
   }

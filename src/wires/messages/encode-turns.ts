@@ -25,7 +25,9 @@ export function encodeConversation(
   prepared: Prepared,
   profile: Profile,
 ): { system: JsonObject[]; messages: EncodedMessage[] } {
-  const sayable = mergeNeighbours(prepared.turns.map((turn) => withoutUnsayable(turn, prepared)).filter(isSomething))
+  const sayable = mergeNeighbours(
+    prepared.turns.map((turn) => withoutUnsayable(turn, prepared, profile)).filter(isSomething),
+  )
     .map((turn) => withoutLastThoughts(turn, prepared))
     .filter(isSomething)
   // Empty texts are removed by now. If only operator text is left, the next step makes a user turn of it (ruling
@@ -44,20 +46,23 @@ export function encodeConversation(
 
 /**
  * Removes parts that this wire refuses: empty texts, blank texts of the model, and thinking that its model has not
- * signed (R-EMPTY, R-HIST).
+ * signed (R-EMPTY, R-HIST). Such thinking is kept for a provider that checks no signatures.
  */
-function withoutUnsayable(turn: Turn, prepared: Prepared): Turn {
+function withoutUnsayable(turn: Turn, prepared: Prepared, { unprovenThought }: Profile): Turn {
   if (turn.by === 'operator') return turn
   const parts: readonly (UserPart | ModelPart)[] = turn.parts
   const isUser = turn.by === 'user'
-  if (parts.every((part) => isSayable(part, isUser))) return turn
-  if (parts.some((part) => part.type === 'reasoning' && !part.sealed))
+  const isKept = (part: UserPart | ModelPart) =>
+    part.type === 'reasoning'
+      ? part.sealed !== undefined || (unprovenThought === 'pass' && part.text !== '')
+      : isSayable(part, isUser)
+  if (parts.every(isKept)) return turn
+  if (unprovenThought === 'remove' && parts.some((part) => part.type === 'reasoning' && !part.sealed))
     prepared.losses.add(prepared.conversationField, 'dropped', 'reasoning without the proof its model wants')
-  return { ...turn, parts: parts.filter((part) => isSayable(part, isUser)) } as Turn
+  return { ...turn, parts: parts.filter(isKept) } as Turn
 }
 
 function isSayable(part: UserPart | ModelPart, isUser: boolean): boolean {
-  if (part.type === 'reasoning') return part.sealed !== undefined
   if (part.type !== 'text' && part.type !== 'refusal') return true
   return isUser ? part.text !== '' : !isBlank(part.text)
 }

@@ -18,6 +18,11 @@ export function goesOnUnproven(messages: readonly { role: unknown; content: read
   return rest.length === 0 || (blocks.some(({ type }) => type === 'tool_use') && isAnswered())
 }
 
+/** Whether a message is a turn of the model without thinking. */
+export function lacksThought({ role, content }: EncodedMessage): boolean {
+  return role === 'assistant' && !content.some(isThought)
+}
+
 function isThought(block: Block | undefined): boolean {
   return block?.type === 'thinking' || block?.type === 'redacted_thinking'
 }
