@@ -33,7 +33,10 @@ export const profileKeys = z.strictObject({
       can_disable: flag.describe('Whether a request can switch reasoning off.'),
       forced_calls: flag
         .optional()
-        .describe('chat: whether the model can be forced to call a tool while it reasons. Default: true.'),
+        .describe('chat, messages: whether the model can be forced to call a tool while it reasons. Default: true.'),
+      json_answers: flag
+        .optional()
+        .describe('chat: whether the model accepts `response_format` while it reasons. Default: true.'),
       field: filled('must name a request field')
         .describe('For the style `toggle`: the boolean request field that switches reasoning on and off.')
         .optional(),

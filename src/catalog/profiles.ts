@@ -344,6 +344,27 @@ const moonshot: ProfileSetting = {
   refusals: refusals.moonshot,
 }
 
+const qwen: ProfileSetting = {
+  maxField: 'max_tokens',
+  reasoning: {
+    ...{ style: 'toggle', field: 'enable_thinking', levels: ['medium'], default: 'none', canDisable: true },
+    // Forced calls get "does not support being set to required or object in thinking mode" (cloudwego/eino#994).
+    forcedCalls: false,
+    // "Json mode response is not supported when enable_thinking is true" (help.aliyun.com, error-code)
+    jsonAnswers: false,
+  },
+  hiddenReasoning: 'never',
+  reasoningField: 'reasoning_content',
+  accepts: new Set(['top_k']),
+  toolChoice: new Set(['auto', 'none', 'named']),
+  operatorInPlace: 'first_only',
+  shape: 'json',
+  prefill: 'flag:partial',
+  // Several of the vendor's models reason only in streams.
+  preferStream: true,
+  refusals: refusals.qwen,
+}
+
 /** Profiles by name and wire: the differences from the plain profile of the wire, and the reasons for them. */
 const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
   'default-chat': { chat: {} },
@@ -464,26 +485,9 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       toolChoice: new Set(['auto', 'none', 'required']),
     },
   },
-  qwen: {
-    chat: {
-      maxField: 'max_tokens',
-      reasoning: {
-        ...{ style: 'toggle', field: 'enable_thinking', levels: ['medium'], default: 'none', canDisable: true },
-        // Forced calls get "does not support being set to required or object in thinking mode" (cloudwego/eino#994).
-        forcedCalls: false,
-      },
-      hiddenReasoning: 'never',
-      reasoningField: 'reasoning_content',
-      accepts: new Set(['top_k']),
-      toolChoice: new Set(['auto', 'none', 'named']),
-      operatorInPlace: 'first_only',
-      shape: 'json',
-      prefill: 'flag:partial',
-      // Several of the vendor's models reason only in streams.
-      preferStream: true,
-      refusals: refusals.qwen,
-    },
-  },
+  qwen: { chat: qwen },
+  // Qwen3.5 and later think unless a request turns that off (help.aliyun.com/en/model-studio/deep-thinking, 2026-10).
+  'qwen-thinking': { chat: { ...qwen, reasoning: { ...qwen.reasoning, default: 'medium' } } },
   // Models of GLM at the provider itself (docs.z.ai, 2026-10).
   zai: {
     chat: {

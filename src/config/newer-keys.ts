@@ -20,7 +20,14 @@ type Unknowns = {
  * list.
  */
 const priceKeys = ['bands', 'counts', 'from', 'geos', 'tiers']
-const profileKeys = ['cache_life', 'cumulative', 'envelope', 'reasoning.forced_calls', 'tool_name_start']
+const profileKeys = [
+  'cache_life',
+  'cumulative',
+  'envelope',
+  'reasoning.forced_calls',
+  'reasoning.json_answers',
+  'tool_name_start',
+]
 const modelKeys = ['affinity', 'chain', 'chain_return', 'cost', 'prices[]', 'when', 'upstream[].cost']
 
 const unknowns: Readonly<Record<OlderRelease, Unknowns>> = {
@@ -37,7 +44,8 @@ const unknowns: Readonly<Record<OlderRelease, Unknowns>> = {
       ...['stream', 'whole'].map((key) => `upstreams.*.paths.*.${key}`),
       ...['ca_file', 'proxy'].map((key) => `webhooks[].${key}`),
     ],
-    profiles: /^(anthropic-(bedrock|google|mantle)(-fixed-sampling)?|anthropic-.*always-thinking|moonshot-k3|zai)$/,
+    profiles:
+      /^(anthropic-(bedrock|google|mantle)(-fixed-sampling)?|anthropic-.*always-thinking|moonshot-k3|qwen-thinking|zai)$/,
     events: /^(account_budget_|person_budget_|needs_changed$)/,
     durations: /^(timeouts\.\w+|billing\.read_on|telemetry\.otlp\.(metrics_)?interval|.*\.key_lifetime)$/,
     durationMaxMs: 24 * 3_600_000,

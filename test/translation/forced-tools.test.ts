@@ -133,8 +133,9 @@ for (const profile of ['moonshot', 'qwen']) {
 
 test('Y6 FID-5 a model that cannot be forced while it reasons is forced without reasoning, and the loss is listed', () => {
   const asked = { reasoning_effort: 'high' }
-  const off = { deepseek: ['thinking', { type: 'disabled' }], qwen: ['enable_thinking', false] } as const
-  for (const profile of ['deepseek', 'qwen'] as const) {
+  const never = ['enable_thinking', false] as const
+  const off = { deepseek: ['thinking', { type: 'disabled' }], qwen: never, 'qwen-thinking': never } as const
+  for (const profile of ['deepseek', 'qwen', 'qwen-thinking'] as const) {
     const ask = (force: Force | undefined, more: object = {}) => {
       const forced = force ? forcing.responses(['f'], force) : { tools: [{ type: 'function', name: 'f' }] }
       const reasoning = 'reasoning_effort' in more ? { reasoning: { effort: more.reasoning_effort } } : {}
@@ -150,8 +151,8 @@ test('Y6 FID-5 a model that cannot be forced while it reasons is forced without 
     }
     for (const force of ['any', 'named', 'subset'] as const) {
       deepEqual(ask(force, asked), [true, true], `${profile} ${force}`)
-      // Only the one that reasons unasked has to be told.
-      deepEqual(ask(force), [profile === 'deepseek', false], `${profile} ${force}`)
+      // Only those that reason unasked have to be told.
+      deepEqual(ask(force), [profile !== 'qwen', false], `${profile} ${force}`)
     }
     deepEqual(ask(undefined, asked), [false, false])
     deepEqual(ask(undefined), [false, false])

@@ -205,6 +205,27 @@ test('R-HIST R-THINK DeepSeek gets the thoughts of translated clients on message
   )
 })
 
+test('R-JSON R-THINK Qwen does not think if the answer must be JSON, which it refuses while it thinks', () => {
+  const sent = (profile: string, format: object | undefined, effort?: string) => {
+    const ask = { ...smallest.responses, ...(format && { text: { format } }), ...(effort && { reasoning: { effort } }) }
+    const { body, encoded } = translate('responses', 'chat', ask, { profile })
+    return [body.enable_thinking, body.response_format?.type, encoded.losses.some(({ field }) => field === 'reasoning')]
+  }
+  const json = { type: 'json_object' }
+  const schema = { type: 'json_schema', name: 'n', schema: { type: 'object', properties: {} } }
+  for (const format of [json, schema]) {
+    deepEqual(sent('qwen-thinking', format), [false, 'json_object', false])
+    deepEqual(sent('qwen-thinking', format, 'medium'), [false, 'json_object', true])
+    // This profile is also for models that do not think unasked, or that do not know the field.
+    deepEqual(sent('qwen', format), [undefined, 'json_object', false])
+    deepEqual(sent('qwen', format, 'medium'), [false, 'json_object', true])
+  }
+  for (const profile of ['qwen', 'qwen-thinking']) {
+    deepEqual(sent(profile, undefined), [undefined, undefined, false])
+    deepEqual(sent(profile, undefined, 'medium'), [true, undefined, false])
+  }
+})
+
 test('Z.ai gets the cap in the one field that it reads, and only choices and formats that it takes', () => {
   const bytes = new ClientBody(Buffer.from(JSON.stringify({ ...smallest.chat, max_completion_tokens: 5 })))
   const { body } = wires.chat.native.adaptRequest(bytes, modelOf('chat', {}, { extends: 'zai' }), context)

@@ -49,19 +49,27 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
 }
 
 /**
- * Decides whether to request reasoning. Some models refuse a forced call while they reason (R-CHOICE). Others refuse a
- * turn whose reasoning text is missing, because the client never saw it (R-HIST). In these cases reasoning is turned
- * off if the model allows it.
+ * Decides whether to request reasoning. Some models refuse a forced call (R-CHOICE) or a format of the answer while they
+ * reason. Others refuse a turn whose reasoning text is missing, because the client never saw it (R-HIST). In these cases
+ * reasoning is turned off if the model allows it.
  */
-function reasoningForTurns(wish: Reasoning, { turns, choice, losses }: Prepared, profile: Profile): Reasoning {
-  const { canDisable, style, forcedCalls = true, default: usual = 'none' } = profile.reasoning
+function reasoningForTurns(wish: Reasoning, prepared: Prepared, profile: Profile): Reasoning {
+  const { canDisable, style, default: usual = 'none' } = profile.reasoning
   if (!canDisable || style === 'none') return wish
-  const isForced = choice.mode === 'required' || choice.mode === 'named'
-  const isRefused = !forcedCalls && isForced && (wish.state === 'on' || usual !== 'none')
-  if (!isRefused && !turns.some((turn) => lacksThought(turn, profile, choice.tools.length > 0))) return wish
-  const why = isRefused ? 'a tool must be called' : 'a turn of the history lacks its reasoning'
-  if (wish.state === 'on') losses.add('reasoning', 'dropped', why)
+  const refused = wish.state === 'on' || usual !== 'none' ? refusedReasoning(prepared, profile.reasoning) : undefined
+  const { turns, choice, losses } = prepared
+  if (!refused && !turns.some((turn) => lacksThought(turn, profile, choice.tools.length > 0))) return wish
+  if (wish.state === 'on') losses.add('reasoning', 'dropped', refused ?? 'a turn of the history lacks its reasoning')
   return { state: 'off' }
+}
+
+/** Returns why a model refuses the request while it reasons; undefined if it accepts the request. */
+function refusedReasoning(
+  { choice, format }: Prepared,
+  { forcedCalls = true, jsonAnswers = true }: Profile['reasoning'],
+): string | undefined {
+  if (!forcedCalls && (choice.mode === 'required' || choice.mode === 'named')) return 'a tool must be called'
+  return !jsonAnswers && format.kind !== 'text' ? 'the answer must be JSON' : undefined
 }
 
 function reasoningFields(reasoning: Reasoning, profile: Profile['reasoning']): Record<string, unknown> {
