@@ -499,6 +499,19 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
       shape: 'json',
     },
   },
+  xiaomi: {
+    chat: {
+      // MiMo thinks unless a request turns that off (mimo.mi.com, deep-thinking, 2026-11). All levels are alike.
+      reasoning: { style: 'switch', levels: ['low', 'medium', 'high'], default: 'high', canDisable: true },
+      hiddenReasoning: 'never',
+      reasoningField: 'reasoning_content',
+      // "The reasoning_content in the thinking mode must be passed back to the API." (earendil-works/pi#4602)
+      replayThought: { when: 'tool_turns', required: true },
+      shape: 'json',
+      // The error for null is "`text` is not present" (XiaomiMiMo/MiMo-V2-Flash#8).
+      nullContent: 'empty',
+    },
+  },
   gemini: { chat: gemini },
   // Gemini refuses a conversation with a tool call that has no signature. For a call that another model made, Gemini
   // accepts this signature (https://ai.google.dev/gemini-api/docs/thought-signatures).

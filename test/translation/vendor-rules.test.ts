@@ -226,6 +226,27 @@ test('R-JSON R-THINK Qwen does not think if the answer must be JSON, which it re
   }
 })
 
+test('R-HIST R-THINK MiMo gets the thoughts of turns with calls, and does not think if one is missing', () => {
+  const call = { type: 'tool_use', id: 'toolu_1', name: 'f', input: {} }
+  const result = { type: 'tool_result', tool_use_id: 'toolu_1', content: 'r' }
+  const sent = (content: object[], more: object = {}) => {
+    const messages = [
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', content },
+      { role: 'user', content: [result] },
+    ]
+    const tools = [{ name: 'f', input_schema: { type: 'object' } }]
+    const ask = { ...smallest.messages, messages, tools, ...more }
+    return translate('messages', 'chat', ask, { profile: 'xiaomi' }).body
+  }
+  const kept = sent([thought, call])
+  deepEqual([kept.messages[1].content, kept.messages[1].reasoning_content, kept.thinking], ['', 'deep', undefined])
+  deepEqual(sent([call]).thinking, { type: 'disabled' })
+  deepEqual(sent([thought, call], { thinking: { type: 'disabled' } }).thinking, { type: 'disabled' })
+  const asked = sent([thought, call], { thinking: { type: 'adaptive' }, output_config: { effort: 'max' } })
+  deepEqual([asked.thinking, asked.reasoning_effort], [{ type: 'enabled' }, 'high'])
+})
+
 test('Z.ai gets the cap in the one field that it reads, and only choices and formats that it takes', () => {
   const bytes = new ClientBody(Buffer.from(JSON.stringify({ ...smallest.chat, max_completion_tokens: 5 })))
   const { body } = wires.chat.native.adaptRequest(bytes, modelOf('chat', {}, { extends: 'zai' }), context)
