@@ -10,6 +10,13 @@ export type RuledPerson = Omit<SignedIn, 'account'> & { account: string | undefi
 
 const kind = 'provider'
 
+/**
+ * The shortest time between the refreshes of a session at the provider, in ms. An earlier refresh waits, because the
+ * provider limits how often the gateway may ask for all people together. With the time that the provider has for its
+ * answer, this is shorter than `claimMs`.
+ */
+const pauseMs = 1_000
+
 /** Finds the account and role of a person by the rules of sign-in. @returns a text for the person if no rule matches */
 export function signInBy({ rules }: SignInSettings, identity: PersonIdentity, tickets: Tickets): RuledPerson | string {
   const found = mapPerson(rules, identity)
@@ -44,7 +51,7 @@ export function createAskAgain(
   nowMs: () => number,
 ) {
   return async (
-    { id, sealed, askedMs }: SignInRow,
+    { id, sealed, askedMs, refreshedMs }: SignInRow,
     books: Pick<Books, 'keepAnswer' | 'endSession'>,
   ): Promise<Permission> => {
     const base = tickets.open<RenewalBase>(kind, sealed)
@@ -55,6 +62,9 @@ export function createAskAgain(
       const why = 'there is no token of the provider, or seal_key is another one'
       return isOver ? { kind: 'no', why, isUnasked: true } : { kind: 'silent', why }
     }
+    const leftMs = refreshedMs + pauseMs - nowMs()
+    // A longer rest means that the clock was set back.
+    if (leftMs > 0 && leftMs <= pauseMs) await new Promise((resolve) => setTimeout(resolve, leftMs))
     const renewal = await provider.renew(base)
     if (renewal.kind === 'silent') void renewal.late?.then((late) => settleLate(id, judge(late), books)).catch(() => {})
     return judge(renewal)

@@ -199,3 +199,31 @@ test('Y20 without a provider token no provider is asked: the session lasts for `
   nowMs = 6_000
   assert.deepEqual(await word(), { kind: 'no', isUnasked: true })
 })
+
+test('a session that refreshes without a pause asks the provider once a second, and other sessions do not wait', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  let nowMs = 60_000
+  const tickets = createTickets(Buffer.alloc(32, 7), () => nowMs)
+  const asked: string[] = []
+  const renew = async ({ subject }: { subject: string }) => {
+    asked.push(subject)
+    return { kind: 'silent', why: 'it is down' } as const
+  }
+  const settings = () => ({ offlineMs: 1_000 }) as SignInSettings
+  const ask = createAskAgain(settings, { renew }, tickets, () => nowMs)
+  const refresh = (subject: string, refreshedMs: number) => {
+    const sealed = tickets.seal('provider', { subject, groupsFrom: undefined, refreshToken: 'r' })
+    return ask({ id: subject, sealed, askedMs: 0, refreshedMs } as SignInRow, {} as Books)
+  }
+  const early = refresh('busy', 59_700)
+  await refresh('other', 59_000)
+  await refresh('ahead', 62_000)
+  assert.deepEqual(asked, ['other', 'ahead'])
+  t.mock.timers.tick(699)
+  await refresh('third', 1)
+  assert.deepEqual(asked, ['other', 'ahead', 'third'])
+  nowMs += 700
+  t.mock.timers.tick(1)
+  await early
+  assert.deepEqual(asked, ['other', 'ahead', 'third', 'busy'])
+})
