@@ -78,8 +78,9 @@ export async function openServingBooks(store: StorePlace, nowMs: () => number, z
 
   function booksFor(act: Act): Books {
     const [books, reports] = [quick.books(act, nowMs), slow.books(act, nowMs)]
-    const own: Partial<Books> = { as: booksFor, eachEntry: (filter) => eachEntry(books.listEntries, filter) }
-    for (const method of slowMethods) own[method] = reports[method] as never
+    const own: Partial<Books> = { as: booksFor }
+    for (const method of slowMethods[store.engine]) own[method] = reports[method] as never
+    own.eachEntry = (filter) => eachEntry(own.listEntries ?? books.listEntries, filter)
     return new Proxy(own as Books, {
       get: (target, method) => target[method as keyof Books] ?? books[method as keyof Books],
     })

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import test from 'node:test'
 import { StoreSilent } from '../../src/accounts/account.ts'
+import { openServingBooks } from '../../src/store/open-books.ts'
 import { openBooksThread, sumsMax, toAnswer } from '../../src/store/serving/books-thread.ts'
+import { testFolder } from '../support/folder.ts'
+import { openStore } from '../support/operator.ts'
+import { createDebitRow } from './fixtures.ts'
 
 /** Answers with the arguments; dies of some. */
 const worker = new URL(
@@ -37,4 +42,30 @@ test('operate §3 sums of the ledger with more rows than anyone reads are not pa
   assert.deepEqual(toAnswer(sums, rows(sumsMax + 1)), { id: 1, rule: 'too_many_rows', subject: '10000' })
   // What is read by its pages has no such end.
   assert.ok('result' in toAnswer({ id: 1, method: 'listKeys' }, rows(sumsMax + 1)))
+})
+
+test('a list of entries that reads a long ledger for a key without any delays no sign-in and no change', async (t) => {
+  const path = join(testFolder('books-thread'), 'triwire.db')
+  const store = openStore(path)
+  t.after(() => store.close())
+  const { id: accountId } = store.createAccount('acme')
+  const [busy, idle] = [store.createKey('acme'), store.createKey('acme')]
+  for (let from = 0; from < 20_000; from += 1_000)
+    store.postDebits(
+      Array.from({ length: 1_000 }, (_, n) => ({ ...createDebitRow(`req_${from + n}`, accountId), keyId: busy.id })),
+    )
+  const { books, close } = await openServingBooks({ engine: 'sqlite', path, shown: path }, Date.now)
+  t.after(close)
+  const list = (...keyIds: string[]) => books.listEntries({ accountId, keyIds, limit: 250 })
+  // Both threads have opened the store.
+  assert.equal((await list(busy.id)).length, 250)
+  assert.equal((await books.findAccount(accountId)).name, 'acme')
+  const order: string[] = []
+  const note = (what: string) => () => order.push(what)
+  const lists = Array.from({ length: 5 }, () => list(idle.id).then(note('list')))
+  await Promise.all([...lists, books.findAccount(accountId).then(note('account'))])
+  assert.equal(order[0], 'account')
+  const all = []
+  for await (const { bill } of books.eachEntry({ accountId, keyIds: [busy.id] })) all.push(bill?.requestId)
+  assert.equal(new Set(all).size, 20_000)
 })

@@ -6,16 +6,17 @@ import type { Zone } from '../../accounts/calendar.ts'
 import type { Act } from '../../accounts/trail.ts'
 import { storeThreadLimits } from './thread.ts'
 
+const reports = ['readUsage', 'rankSpent', 'sumEntries', 'sumSpend'] as const satisfies readonly (keyof Books)[]
+
 /**
  * Methods of the books that may take seconds. They run in a separate thread, so that signing in or creating a key never
- * waits for a report.
+ * waits for a report. A list whose filter matches few entries reads the whole ledger of an account. PostgreSQL reads it
+ * in short statements, so that others can run between them.
  */
-export const slowMethods = [
-  'readUsage',
-  'rankSpent',
-  'sumEntries',
-  'sumSpend',
-] as const satisfies readonly (keyof Books)[]
+export const slowMethods = {
+  sqlite: [...reports, 'listEntries'],
+  postgres: reports,
+} as const satisfies Record<BooksPlace['engine'], readonly (keyof Books)[]>
 
 /** The place of the store, in the form that a books thread receives. @property shown the URL without its password */
 export type BooksPlace =
