@@ -1,5 +1,4 @@
 import type { Config } from '../config/config.ts'
-import { mayTake } from '../gateway/fairness/places.ts'
 import type { CallRecord, RecordListener } from '../gateway/record.ts'
 import type { HttpExchange } from '../http/http-exchange.ts'
 import type { Side, SideAnswer } from '../http/routes.ts'
@@ -14,6 +13,7 @@ import {
   send,
   tellProblem,
 } from './answer.ts'
+import { mayTake } from './shared-places.ts'
 
 /** A request on the public listener that asks for no model. `record` gets the account, the key and the error code. */
 export type SideRequest = AdminRequest & { record: CallRecord }

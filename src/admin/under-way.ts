@@ -1,9 +1,9 @@
 import type { Principal } from '../accounts/principals.ts'
-import { mayTake } from '../gateway/fairness/places.ts'
 import type { Operation } from '../operations/operation.ts'
 import type { ProblemError } from '../operations/problem.ts'
 import type { ApiAnswer } from './answer.ts'
 import { tooMany } from './identity.ts'
+import { mayTake } from './shared-places.ts'
 
 /** The most concurrent event streams of an operator. */
 const streamsMax = 20

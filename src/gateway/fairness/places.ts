@@ -16,14 +16,6 @@ class Tally {
   }
 }
 
-/**
- * Whether a user who has `own` of the `taken` places may take one more of `most` places. Nobody gets more than half of
- * the places that the others leave free, so nobody can take all.
- */
-export function mayTake(own: number, taken: number, most: number): boolean {
-  return own < most - taken
-}
-
 /** The most upstreams that are read for their usage figures at one time, for all accounts and for one account (C12). */
 const readersMax = 200
 const readersOfAccountMax = 20
