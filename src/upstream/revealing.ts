@@ -37,7 +37,7 @@ export const revealing: readonly RegExp[] = [
   /\b(?:us|eu|ap|sa|ca|me|af|il|europe|asia|australia|northamerica|southamerica)-(?:gov-)?(?:north|south|east|west|central){1,2}-?\d\b/i,
   /\b(?:east|west|north|south|central|sweden|france|germany|japan|korea|norway|uk|canada|brazil|australia|switzerland){1,3}(?:us|europe|asia|central|east|west|north|south)\d?\b/i,
   // Providers and serving software.
-  /\b(?:anthropic|openai|azure|aws|amazon|bedrock|vertex|google|gemini|deepseek|mistral|groq|together[. ]?(?:ai|computer)|fireworks|openrouter|xai|x\.ai|moonshot|dashscope|alibaba|aliyun|zhipu(?:ai)?|volcengine|volces|bytedance|tencent|baidu|qianfan|siliconflow|microsoft|databricks|github models|hugging ?face|cerebras|sambanova|deepinfra|baseten|novita|nebius|watsonx|portkey|helicone|vercel|cohere|cloudflare|nvidia|vllm|sglang|ollama|llama\.cpp|litellm|triton|tensorrt|nginx|envoy|istio|tgi|simulator)\b/i,
+  /\b(?:anthropic|openai|azure|aws|amazon|bedrock|vertex|google|gemini|deepseek|mistral|groq|together[. ]?(?:ai|computer)|fireworks|openrouter|xai|x\.ai|moonshot|dashscope|alibaba|aliyun|zhipu(?:ai)?|volcengine|volces|bytedance|tencent|xiaomi(?:mimo)?|baidu|qianfan|siliconflow|microsoft|databricks|github models|hugging ?face|cerebras|sambanova|deepinfra|baseten|novita|nebius|watsonx|portkey|helicone|vercel|cohere|cloudflare|nvidia|vllm|sglang|ollama|llama\.cpp|litellm|triton|tensorrt|nginx|envoy|istio|tgi|simulator)\b/i,
   // A provider whose name in small letters is an ordinary word.
   /\bPerplexity\b/,
   // File paths. Pointers to members of the request (`/messages/…`) do not count.
