@@ -56,6 +56,7 @@ const leftFields: Readonly<Record<string, string>> = {
   tpd_limit: 'there is no limit of tokens per day: a budget per day bounds them',
   max_parallel_requests: 'requests at once are not counted by key',
   aliases: 'a key has no aliases: write `also` of a model',
+  model_aliases: 'a team has no aliases: write `also` of a model',
   config: 'a key has no configuration of its own',
   router_settings: 'a key has no configuration of its own',
   model_max_budget: 'budgets are not by model',
@@ -146,7 +147,10 @@ class KeysPlanning {
 
   /** Notes the fields of a row that have a value but are not carried over. @param owner the key, team or user */
   #noteLeft(row: DumpRow, owner: string): void {
-    for (const field of Object.keys(leftFields)) if (saysSomething(row[field])) push(this.#leftFields, field, owner)
+    // LiteLLM stores the aliases of a team in a table of their own. The CSV of the teams has only the id of their row.
+    const aliases = asObject(row['litellm_model_table'])
+    const all: DumpRow = { ...row, model_aliases: aliases ? aliases['model_aliases'] : row['model_id'] }
+    for (const field of Object.keys(leftFields)) if (saysSomething(all[field])) push(this.#leftFields, field, owner)
   }
 
   /** Returns the row whose limits also apply to a user's key: the team member, or the user if the key has no team. */
@@ -551,6 +555,6 @@ function textOf(value: unknown): string | undefined {
 }
 
 function saysSomething(value: unknown): boolean {
-  if (value === null || value === undefined || value === false || value === '') return false
+  if (value === null || value === undefined || value === false || value === '' || value === '{}') return false
   return typeof value !== 'object' || Object.values(value).some((one) => one !== null)
 }

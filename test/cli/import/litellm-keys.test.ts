@@ -140,6 +140,18 @@ test('issue 50 import litellm --keys leaves out keys that LiteLLM itself refuses
     settings.filter(({ fate }) => fate === 'left').map(({ setting }) => setting),
     ['tpm_limit of key sk-...ry-1, key sk-...ry-2'],
   )
+  const aliased = (model_aliases: unknown) => ({ litellm_model_table: { id: 7, model_aliases }, model_id: 7 })
+  const teams = [aliased({ quick: 'm' }), aliased('{"quick":"m"}'), { model_id: 7 }, aliased({}), aliased('{}'), {}]
+  const rows = teams.map((more, at) => teamRow(`t${at}`, more))
+  assert.deepEqual(
+    plan([keyRow('sk-canary-1')], rows).settings.filter(({ fate }) => fate === 'left'),
+    [
+      {
+        setting: 'model_aliases of team Team t0, team Team t1, team Team t2',
+        ...{ fate: 'left', why: 'a team has no aliases: write `also` of a model' },
+      },
+    ],
+  )
   const seven = [1, 2, 3, 4, 5, 6, 7].map((n) => keyRow(`sk-canary-${n}`, { key_alias: `k${n}`, tpm_limit: 5 }))
   assert.equal(
     plan(seven).settings.find(({ fate }) => fate === 'left')!.setting,
