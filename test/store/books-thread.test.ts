@@ -44,7 +44,7 @@ test('operate §3 sums of the ledger with more rows than anyone reads are not pa
   assert.ok('result' in toAnswer({ id: 1, method: 'listKeys' }, rows(sumsMax + 1)))
 })
 
-test('a list of entries that reads a long ledger for a key without any delays no sign-in and no change', async (t) => {
+test('a list or a statement that reads a long ledger delays no sign-in and no change', async (t) => {
   const path = join(testFolder('books-thread'), 'triwire.db')
   const store = openStore(path)
   t.after(() => store.close())
@@ -60,11 +60,15 @@ test('a list of entries that reads a long ledger for a key without any delays no
   // Both threads have opened the store.
   assert.equal((await list(busy.id)).length, 250)
   assert.equal((await books.findAccount(accountId)).name, 'acme')
-  const order: string[] = []
-  const note = (what: string) => () => order.push(what)
-  const lists = Array.from({ length: 5 }, () => list(idle.id).then(note('list')))
-  await Promise.all([...lists, books.findAccount(accountId).then(note('account'))])
-  assert.equal(order[0], 'account')
+  const month = { accountId, fromMs: 0, toMs: Date.now() + 60_000 }
+  for (const ask of [() => list(idle.id), () => books.sumMonth(month)]) {
+    const order: string[] = []
+    const note = (what: string) => () => order.push(what)
+    const slow = Array.from({ length: 5 }, () => ask().then(note('slow')))
+    await Promise.all([...slow, books.findAccount(accountId).then(note('account'))])
+    assert.equal(order[0], 'account', `${ask}`)
+  }
+  assert.deepEqual((await books.sumMonth(month)).entries, { from: 1, to: 20_000 })
   const all = []
   for await (const { bill } of books.eachEntry({ accountId, keyIds: [busy.id] })) all.push(bill?.requestId)
   assert.equal(new Set(all).size, 20_000)
