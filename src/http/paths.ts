@@ -42,6 +42,11 @@ export function baseUrlCure(path: string): string | undefined {
   if (isServed(`/v1${path}`)) return 'add /v1 at the end of the base URL'
   const short = path.replace(/\/+/g, '/').replace(/(?<=.)\/$/, '')
   if (short !== path && isServed(short)) return 'remove the extra slash from the URL'
+  const whole = [...routes.keys()].find((one) => path.startsWith(`${one}/`))
+  const rest = path.slice(whole?.length)
+  // The base URL is the address of an endpoint, to which a client appends its path with `/v1` or without it.
+  if (whole && isServed(rest)) return `remove ${whole} from the end of the base URL`
+  if (whole && isServed(`/v1${rest}`)) return `remove ${whole.slice('/v1'.length)} from the end of the base URL`
   const at = path.indexOf('/v1/', 1)
   if (at > 0 && isServed(path.slice(at))) return 'remove the part before /v1 from the base URL'
   return undefined
