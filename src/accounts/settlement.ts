@@ -325,7 +325,7 @@ export class Settlement implements Ledger {
     for (const [index, row] of debits.entries()) this.#settleOne(row, postings[index]!, nowMs)
     // Balances are set after the debits are settled, because the reported balance includes settled debits.
     setFigures(this.#options.balances, figures)
-    if (postings.includes('deferred')) this.#postApart(debits.filter((_, index) => postings[index] === 'deferred'))
+    if (postings.includes('deferred')) this.#postApart(debits)
     if (wasBehind || this.#closing) this.#moveOn()
   }
 

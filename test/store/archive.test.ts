@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { dirname } from 'node:path'
 import test, { before } from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
+import { createSealedSums } from '../../src/accounts/archive.ts'
 import { BookError } from '../../src/accounts/book-error.ts'
 import { parseHead } from '../../src/accounts/chain.ts'
 import type { Entry } from '../../src/accounts/entries.ts'
@@ -46,6 +47,19 @@ function wishes(month: string, more: Partial<ArchiveWishes> = {}): ArchiveWishes
 async function foldAll(store: TestStore): Promise<void> {
   while (await store.fold(100));
 }
+
+test('issue 48 sealed sums keep the people of one key apart', () => {
+  const { add, list } = createSealedSums()
+  for (const person of ['per_1', 'per_2', null]) add({ kind: 'debit', amount: 5n, key_id: 'key_1', person })
+  assert.deepEqual(
+    list().map(({ keyId, person, sums }) => [keyId, person, sums.requests, sums.cost]),
+    [
+      ['key_1', 'per_1', 1n, 5n],
+      ['key_1', 'per_2', 1n, 5n],
+      ['key_1', '', 1n, 5n],
+    ],
+  )
+})
 
 type Filled = Record<'a' | 'b' | 'quiet' | 'keyId', string> & { heads: string[] }
 
@@ -317,6 +331,15 @@ onEachStore((engine) => {
     await store.updateAccount(a, { budget: { nanos: 10n ** 13n, per: undefined } })
     assert.equal((await store.findAccount(a)).spend!.spentNanos, used)
     assert.deepEqual(await store.verify(verifyOptions), [])
+  })
+
+  test('issue 48 a month stays open for seven days after its end', async () => {
+    const { store } = await open()
+    const closedMs = Date.UTC(2026, 4, 7, 22)
+    await store.turn(closedMs - 1)
+    await assert.rejects(detachMonth(store.archives, wishes('2026-04')), { code: 'month_open' })
+    await store.turn(closedMs)
+    await assert.rejects(detachMonth(store.archives, wishes('2026-04')), { code: 'month_order' })
   })
 
   test('issue 48 months are detached in their order, once closed and folded, and a quiet account keeps its last entry', async () => {

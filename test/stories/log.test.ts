@@ -130,6 +130,7 @@ for (const [name, { ask, line: wanted }] of Object.entries(cases)) {
     assert.equal(lines.length, 1)
     for (const [field, value] of Object.entries(wanted)) assert.deepEqual(lines[0]![field], value, field)
     assert.ok((lines[0]!['end_ms'] as number) >= 0)
+    if (wanted['status'] !== 204 && !('cause' in wanted)) assert.ok((lines[0]!['first_byte_ms'] as number) >= 0)
   })
 }
 

@@ -38,6 +38,14 @@ const refusals: [title: string, from: ClientWire, body: unknown, code: string, p
       /^stop: a stop sequence/,
     ],
     [
+      'B20 T26 a long stop of one unit a character',
+      'chat',
+      chatAsk({ stop: 'x'.repeat(1_001) }),
+      'invalid_body',
+      'stop',
+      /^stop: a stop sequence/,
+    ],
+    [
       'B20 T26 a long one of several stop sequences',
       'messages',
       messagesAsk({ stop_sequences: ['a', longStop(1_001)] }),

@@ -40,6 +40,16 @@ test('U1 401, 402, 403 and 429 cool an account at once, other failures from the 
   assert.deepEqual([health.state, health.isOpen], ['cooling', false])
 })
 
+test('Y26 a cooldown heard of another replica counts only if it is longer than the own', () => {
+  const { health, fail, pass } = start()
+  fail(full, 60)
+  health.hear({ forMs: 30_000, cause: 'theirs', tell: 'capacity' })
+  assert.deepEqual([health.trouble?.waitMs, health.trouble?.cause], [60_000, 'a cause'])
+  pass(10_000)
+  health.hear({ forMs: 90_000, cause: 'theirs', tell: 'capacity' })
+  assert.deepEqual([health.trouble?.waitMs, health.trouble?.cause], [90_000, 'theirs'])
+})
+
 const waits: [what: string, verdict: Verdict, asked: number | undefined, ms: number][] = [
   ['F-U16 retry-after 7', full, 7, 7_000],
   ['F-U16 retry-after of three years', full, 99_999_999, 300_000],
