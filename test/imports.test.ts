@@ -65,8 +65,8 @@ const rules: Record<string, ImportRule> = {
     outside: ['node:*'],
   },
   admin: {
-    may: ['http', 'operations', 'gateway', 'gateway/fairness', 'wires', 'errors', 'ids', 'bytes'],
-    types: ['accounts', 'config'],
+    may: ['http', 'operations', 'gateway', 'wires', 'errors', 'ids', 'bytes'],
+    types: ['accounts', 'config', 'gateway/fairness'],
     outside: ['node:*'],
   },
   host: { may: ['store/files', 'config'], outside: ['node:*'] },
