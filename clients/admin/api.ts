@@ -1546,7 +1546,7 @@ export interface components {
             metadata?: components["schemas"]["Metadata"] | null;
             /** @description credit that the account gets in each month of the reporting zone, such as 100/month; `none` ends it */
             grant?: components["schemas"]["Grant"] | null;
-            /** @description the unspent part of a grant expires at the end of its month */
+            /** @description the unspent part of a grant expires when the next grant is given */
             lapse?: boolean;
         };
         AuditRecord: {
@@ -1817,7 +1817,7 @@ export interface components {
         };
         Grant: {
             credits: string;
-            /** @description whether the unspent part of a grant expires at the end of its month */
+            /** @description whether the unspent part of a grant expires when the next grant is given */
             lapse: boolean;
             /** @description the reference of the last grant */
             readonly last?: string | null;
