@@ -5,6 +5,7 @@ import { createBooks } from '../../src/accounts/books.ts'
 import { beginGrant } from '../../src/accounts/sign-in/grant-rules.ts'
 import { createSignInLimits } from '../../src/sign-in/limits.ts'
 import type { Visit } from '../support/browser.ts'
+import { startTestGateway } from '../support/gateway.ts'
 import { raw } from '../support/raw.ts'
 import type { Hostility } from '../support/stand-in-issuer.ts'
 import { type SignInTest, startSignIn, TestBrowser } from './start.ts'
@@ -513,8 +514,7 @@ test('issue 47 a request with a foreign host name gets no page', async () => {
 })
 
 test('Y19 without sign_in its pages are not served', async () => {
-  const { gateway } = await startSignIn()
-  gateway.reload({ sign_in: undefined })
+  const gateway = await startTestGateway()
   const answer = await fetch(`${gateway.url}/console/device`)
   assert.equal(answer.status, 404)
 })
