@@ -79,13 +79,13 @@ export function useList<T>(path: string | undefined) {
   const refusal = useMemo(() => signal<Refusal | undefined>(undefined), [path])
   // A `next` that came with the previous list does not fit this one.
   const told = first.isOld ? null : first.data?.next
-  const next = rest.next.value === undefined ? told : rest.next.value
+  const nextAfter = (loaded: string | null | undefined) => (loaded === undefined ? told : loaded)
   const items = first.data ? [...first.data.items, ...rest.items.value] : undefined
   return {
     ...first,
     refusal: first.refusal ?? refusal.value,
     items,
-    hasMore: Boolean(next),
+    hasMore: Boolean(nextAfter(rest.next.value)),
     last: first.isOld ? undefined : (rest.last.value ?? first.data),
     /** Whether further pages are shown or searched. Loading the list again would leave only the first one. */
     isLong: rest.items.value.length > 0 || Boolean(rest.next.value),
@@ -94,6 +94,8 @@ export function useList<T>(path: string | undefined) {
   }
 
   async function more(): Promise<void> {
+    // A scroll can call this again before the page is drawn with the rows of the last call, so the value is read now.
+    const next = nextAfter(rest.next.peek())
     if (!next || path === undefined || rest.busy.peek()) return
     rest.busy.value = true
     try {

@@ -25,7 +25,7 @@ export const actTrials: readonly Trial[] = [
       assert.deepEqual([budget?.per, requestsPerMinute, warnNanos?.length], ['month', 60, 2])
       assert.equal(budget?.nanos, 500_500_000_000n)
       assert.deepEqual(grant, { nanos: 7_500_000_000n, lapses: true })
-      await page.waitForSelector('.facts >> text=unspent credit expires at the end of the month')
+      await page.waitForSelector('.facts >> text=unspent credit expires with the next grant')
       await page.click('.page-head >> text=Limits')
       await page.fill('dialog [name=budget]', 'much')
       await page.fill('dialog [name=grant]', '')
