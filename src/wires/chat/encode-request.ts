@@ -8,7 +8,7 @@ import { type Reasoning, resolveReasoning } from '../requests/reasoning-wish.ts'
 import { encodeScalars } from '../requests/scalars.ts'
 import { oneId, shortId } from '../requests/stand-ins.ts'
 import type { EncodedRequest } from '../wire.ts'
-import { encodeMessages, lacksThought } from './encode-turns.ts'
+import { encodeMessages, findThoughtless } from './encode-turns.ts'
 import { chatScalars } from './fields.ts'
 
 /**
@@ -58,7 +58,8 @@ function reasoningForTurns(wish: Reasoning, prepared: Prepared, profile: Profile
   if (!canDisable || style === 'none') return wish
   const refused = wish.state === 'on' || usual !== 'none' ? refusedReasoning(prepared, profile.reasoning) : undefined
   const { turns, choice, losses } = prepared
-  if (!refused && !turns.some((turn) => lacksThought(turn, profile, choice.tools.length > 0))) return wish
+  const isThoughtless = findThoughtless(profile, choice.tools.length > 0)
+  if (!refused && !(isThoughtless && turns.some(isThoughtless))) return wish
   if (wish.state === 'on') losses.add('reasoning', 'dropped', refused ?? 'a turn of the history lacks its reasoning')
   return { state: 'off' }
 }

@@ -28,7 +28,7 @@ export function encodeMessages(prepared: Prepared, profile: Profile): ChatMessag
   }
   const turns = isFirstOnly ? foldOperators(said, () => false) : said
   const messages = encodePreamble(prepared.preamble, profile, isFirstOnly)
-  const encode = createTurnEncoder(profile, messages, prepared.choice.tools.length > 0)
+  const encode = createTurnEncoder(prepared, profile, messages)
   for (const turn of turns) encode(turn)
   markPrefill(messages, turns, profile)
   return messages
@@ -58,11 +58,13 @@ function encodeOperator(turn: OperatorTurn, profile: Profile): ChatMessage {
 }
 
 /** Makes the function that encodes one turn. @param messages receives the messages of each turn */
-function createTurnEncoder(profile: Profile, messages: ChatMessage[], hasTools: boolean): (turn: Turn) => void {
+function createTurnEncoder({ choice }: Prepared, profile: Profile, messages: ChatMessage[]): (turn: Turn) => void {
+  // If reasoning can be switched off, it is off for a turn without its reasoning.
+  const isThoughtless = profile.reasoning.canDisable ? undefined : findThoughtless(profile, choice.tools.length > 0)
   return (turn) => {
     if (turn.by === 'operator') messages.push(encodeOperator(turn, profile))
     else if (turn.by === 'user') encodeUser(turn.parts)
-    else messages.push(encodeModel(turn, profile, hasTools))
+    else messages.push(encodeModel(turn, profile, isThoughtless?.(turn) === true))
   }
 
   /**
@@ -151,7 +153,8 @@ function replays(turn: ModelTurn, profile: Profile): boolean {
   return when === 'all' || ((when === 'tool_turns' || required) && hasCalls(turn))
 }
 
-function encodeModel(turn: ModelTurn, profile: Profile, hasTools: boolean): ChatMessage {
+/** @param isThoughtless whether the upstream requires the turn's reasoning, and that reasoning is lost */
+function encodeModel(turn: ModelTurn, profile: Profile, isThoughtless: boolean): ChatMessage {
   let texts: Text[] | undefined
   let thoughts: Text[] | undefined
   let calls: unknown[] | undefined
@@ -163,9 +166,7 @@ function encodeModel(turn: ModelTurn, profile: Profile, hasTools: boolean): Chat
   const text = texts ? sent(joinTexts(texts, '')) : ''
   const content = text || (calls && profile.chat.nullContent === 'null' ? null : '')
   if (!replays(turn, profile)) return { role: 'assistant', content, tool_calls: calls }
-  // If the upstream requires a turn's reasoning, and that reasoning is lost, a blank is sent.
-  const isMissing = !profile.reasoning.canDisable && lacksThought(turn, profile, hasTools)
-  const thought = isMissing ? ' ' : joinTexts(thoughts ?? [], '\n\n')
+  const thought = isThoughtless ? ' ' : joinTexts(thoughts ?? [], '\n\n')
   return { role: 'assistant', content, ...encodeThought(thought, profile), tool_calls: calls }
 }
 
@@ -194,18 +195,24 @@ function encodeCall(call: ToolCallPart, { chat: { callSignature } }: Profile): u
 }
 
 /**
- * Whether the upstream refuses a turn because the turn lacks its reasoning. That can be a tool turn. With `all`, it can
- * be any turn, if the request has tools.
+ * Returns the test whether the upstream refuses a turn because the turn lacks its reasoning. That can be a tool turn.
+ * With `all`, it can be any turn, if the request has tools. Undefined if the upstream refuses no turn.
  */
-export function lacksThought(turn: Turn, { chat: { replayThought } }: Profile, hasTools: boolean): boolean {
-  if (!replayThought.required || turn.by !== 'model') return false
-  const ofAnyTurn = hasTools && replayThought.when === 'all'
-  let isWanted = false
-  for (const part of turn.parts) {
-    if (part.type !== 'reasoning') isWanted ||= ofAnyTurn || part.type === 'tool_call'
-    else if (part.text) return false
+export function findThoughtless(
+  { chat: { replayThought } }: Profile,
+  hasTools: boolean,
+): ((turn: Turn) => boolean) | undefined {
+  if (!replayThought.required) return undefined
+  const isOfAnyTurn = hasTools && replayThought.when === 'all'
+  return (turn) => {
+    if (turn.by !== 'model') return false
+    let isWanted = false
+    for (const part of turn.parts) {
+      if (part.type !== 'reasoning') isWanted ||= isOfAnyTurn || part.type === 'tool_call'
+      else if (part.text) return false
+    }
+    return isWanted
   }
-  return isWanted
 }
 
 function hasCalls(turn: ModelTurn): boolean {
