@@ -82,8 +82,12 @@ function named(tool: ToolName): ToolName {
 }
 
 function isLegal(name: string, { toolNameMax, toolNameStart }: NameRules): boolean {
-  if (toolNameStart === 'letter' && !/^[A-Za-z]/.test(name)) return false
+  if (lacksLetter(name, toolNameStart)) return false
   return name.length > 0 && name.length <= toolNameMax && !/[^A-Za-z0-9_-]/.test(name)
+}
+
+function lacksLetter(name: string, start: NameRules['toolNameStart']): boolean {
+  return start === 'letter' && !/^[A-Za-z]/.test(name)
 }
 
 /**
@@ -93,8 +97,7 @@ function isLegal(name: string, { toolNameMax, toolNameStart }: NameRules): boole
 function aliasFor(candidate: string, rules: NameRules, taken: Set<string>): string {
   if (isLegal(candidate, rules) && !taken.has(candidate)) return candidate
   const { toolNameMax, toolNameStart } = rules
-  const start = toolNameStart === 'letter' && !/^[A-Za-z]/.test(candidate) ? 't_' : ''
-  const clean = start + candidate.replace(/[^A-Za-z0-9_-]/g, '_')
+  const clean = (lacksLetter(candidate, toolNameStart) ? 't_' : '') + candidate.replace(/[^A-Za-z0-9_-]/g, '_')
   const digest = sha256Hex(candidate)
   for (let digits = 10; digits < toolNameMax && digits <= digest.length; digits++) {
     const alias = `${clean.slice(0, toolNameMax - 1 - digits)}_${digest.slice(0, digits)}`
