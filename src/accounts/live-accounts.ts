@@ -189,12 +189,6 @@ export function createBoundsBook() {
   }
 }
 
-/**
- * How long the key of a sign-in that has ended is still read with its account, in ms, because clocks may differ. Without
- * a limit, the keys of all past sign-ins would be read at each change of their account.
- */
-export const endedKeptMs = 86_400_000
-
 /** Accounts that have changed, as the store now has them. Each account comes with all its valid keys. */
 export type AccountChanges = {
   /** Whether the store has keys of another gateway that are not revoked. */

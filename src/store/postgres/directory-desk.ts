@@ -1,9 +1,9 @@
 import { readAccountRow, readKeyRow } from '../../accounts/book-rows.ts'
-import { type AccountChanges, endedKeptMs } from '../../accounts/live-accounts.ts'
+import type { AccountChanges } from '../../accounts/live-accounts.ts'
 import { registerColumns } from '../../accounts/registers.ts'
 import type { Say } from '../serving/thread.ts'
 import { createListing } from '../sql/listing.ts'
-import { personColumns } from '../sql/spends.ts'
+import { isKeyRead, personColumns } from '../sql/spends.ts'
 import type { Row } from '../sql/step.ts'
 import type { Desk } from './control.ts'
 import type { Database, Transaction } from './database.ts'
@@ -142,9 +142,7 @@ export class DirectoryDesk implements Desk {
   }
 }
 
-/** SQL: whether a key `k` is read with its account. */
-const isRead = `k.revoked_ms IS NULL
-  AND (k.session IS NULL OR k.expires_ms IS NULL OR k.expires_ms > triwire.now_ms() - ${endedKeptMs})`
+const isRead = isKeyRead('k', 'triwire.now_ms()')
 
 const accountColumns = Object.keys(registerColumns('accounts'))
 

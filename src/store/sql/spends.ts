@@ -37,6 +37,18 @@ export function keysWithSpends({ schema, isShared }: Dialect, keys = `${schema}.
       LEFT JOIN ${schema}.persons p ON p.id = k.person LEFT JOIN ${schema}.spends t ON t.scope = p.id) keys`
 }
 
+/**
+ * How long the key of a sign-in that has ended is still read with its account, in ms, because clocks may differ. Without
+ * a limit, the keys of all past sign-ins would be read at each change of their account.
+ */
+const endedKeptMs = 86_400_000
+
+/** SQL: whether a key `k` is read with its account. @param nowMs SQL: the time of the store, in Unix milliseconds */
+export function isKeyRead(k: string, nowMs: string): string {
+  const isOpen = `${k}.session IS NULL OR ${k}.expires_ms IS NULL OR ${k}.expires_ms > ${nowMs} - ${endedKeptMs}`
+  return `${k}.revoked_ms IS NULL AND (${isOpen})`
+}
+
 /** The columns of a person `p` with the person's limits. Their names differ from those of a key's limits. */
 export const personColumns = Object.keys(personBounds.columns)
   .map((name) => `p.${name} AS ${personPrefix}${name}`)

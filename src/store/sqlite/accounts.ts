@@ -1,10 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type AccountRow, type KeyRow, readAccountRow, readKeyRow } from '../../accounts/book-rows.ts'
 import { accountOf, type BookChange, stepsOf } from '../../accounts/book-rules.ts'
-import { endedKeptMs } from '../../accounts/live-accounts.ts'
 import { findFacts, make } from '../sql/books.ts'
 import type { Dialect } from '../sql/dialect.ts'
-import { keysWithSpends } from '../sql/spends.ts'
+import { isKeyRead, keysWithSpends } from '../sql/spends.ts'
 import type { Entries } from './entries.ts'
 import { readTogether, transact } from './open.ts'
 import { type Run, refuseMoved } from './run.ts'
@@ -43,8 +42,8 @@ export function createAccounts(
   )
   const accountsWithin = db.prepare(`${dialect.accounts()} WHERE a.revision > ? AND a.revision <= ?`)
   const keysWithin = db.prepare(
-    `SELECT * FROM ${keysWithSpends(dialect)}
-       WHERE revoked_ms IS NULL AND (session IS NULL OR expires_ms IS NULL OR expires_ms > ?) AND account_id IN (SELECT id FROM accounts WHERE revision > ? AND revision <= ?)`,
+    `SELECT * FROM ${keysWithSpends(dialect)} WHERE ${isKeyRead('keys', '?')} AND account_id IN
+       (SELECT id FROM accounts WHERE revision > ? AND revision <= ?)`,
   )
   const foreign = db.prepare(
     'SELECT EXISTS (SELECT 1 FROM keys WHERE origin IS NOT NULL AND revoked_ms IS NULL) AS has',
@@ -87,7 +86,7 @@ export function createAccounts(
       return {
         ...{ revision: through, isLast: through === end },
         accounts: accountsWithin.all(revision, through).map(readAccountRow),
-        keys: keysWithin.all(nowMs() - endedKeptMs, revision, through).map(readKeyRow),
+        keys: keysWithin.all(nowMs(), revision, through).map(readKeyRow),
         hasForeignKeys: Number(foreign.get()!.has) === 1,
       }
     })
