@@ -6,10 +6,7 @@ import type { Zone } from '../../accounts/calendar.ts'
 import type { Act } from '../../accounts/trail.ts'
 import { storeThreadLimits } from './thread.ts'
 
-const reports = [
-  ...(['readUsage', 'rankSpent', 'sumEntries', 'sumSpend'] as const),
-  ...(['sumMonth', 'makeHead'] as const),
-] as const satisfies readonly (keyof Books)[]
+const reports = ['readUsage', 'rankSpent', 'sumEntries', 'sumSpend', 'sumMonth', 'makeHead'] as const
 
 /**
  * Methods of the books that may take seconds. They run in a separate thread, so that signing in or creating a key never
