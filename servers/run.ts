@@ -14,8 +14,8 @@ import { runSuite } from './suite.ts'
 
 // npm run test:servers [-- --mirror URL] [NAME…]
 //
-// Runs real model servers behind the real gateway. Every server has the model of servers/model. The official SDKs try
-// every feature on the nine pairs of wires, and then faults of the server. Prints a table for each server, and writes
+// Runs real model servers behind the real gateway. Each server loads the model of servers/model. The official SDKs try
+// each feature on the nine pairs of wires, and then faults of the server. Prints a table for each server, and writes
 // docs/servers.md. A server that cannot be downloaded is printed as SKIPPED, which is no failure. Its part of the page
 // stays unchanged, as do those of servers that are not named.
 

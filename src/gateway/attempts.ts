@@ -340,7 +340,7 @@ export class Attempts {
     return exchange
   }
 
-  /** Removes sealed items, which only their provider can read. @returns false if there are none */
+  /** Removes sealed items, which only their provider can read. @returns whether the body had any */
   #unseal(exchange: Exchange, why: string): boolean {
     if (!exchange.unseal()) return false
     const { record } = this.#parts

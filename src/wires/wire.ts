@@ -88,7 +88,7 @@ export type ModelHalf = {
   versionHeaders?: VersionHeaders
   /** Whether models sign their reasoning, and want the signature back in the next turn (ruling T7). */
   signsReasoning: boolean
-  /** The sealed parts of translated requests. Absent if there are none. */
+  /** Finds the sealed parts of translated requests. Absent for a wire without sealed parts. */
   sealing?: Sealing
   /** Encodes a request for a model. @throws GatewayError 400 naming a client's field that this wire cannot express */
   encodeRequest(request: InferenceRequest, model: Model): EncodedRequest

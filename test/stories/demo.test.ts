@@ -60,7 +60,7 @@ test('CON-P7 the demo is made in its own file, is read-only, and its file is rem
     [],
   )
   assert.equal((await look('/accounts')).status, 404)
-  // What changes nothing leaves no record.
+  // A request that changes nothing leaves no record.
   await ask('DELETE', '/demo')
   const { items } = (await ask('GET', '/audit?limit=50')).body as unknown as { items: { operation: string }[] }
   const acts = items.map(({ operation }) => operation).filter((one) => one.startsWith('demo.'))

@@ -151,7 +151,7 @@ test('Y6 FID-5 a model that cannot be forced while it reasons is forced without 
     }
     for (const force of ['any', 'named', 'subset'] as const) {
       deepEqual(ask(force, asked), [true, true], `${profile} ${force}`)
-      // Only those that reason unasked have to be told.
+      // Reasoning is switched off only for models that reason by default.
       deepEqual(ask(force), [profile !== 'qwen', false], `${profile} ${force}`)
     }
     deepEqual(ask(undefined, asked), [false, false])
